@@ -1,0 +1,256 @@
+//! Admission: from a spec as written to a job that may be stored. Checks what the spec says by itself, then who may use what, then
+//! what the partition and QOS allow; fills in defaults. Every refusal is a fault with the field and what would be right.
+
+use std::collections::BTreeSet;
+
+use berth_model::Fault;
+use berth_model::array::ArraySpec;
+use berth_model::dependency::Condition;
+use berth_model::job::{JobKind, JobSpec};
+use berth_model::policy::{Partition, Qos};
+use berth_model::resources::MemoryDemand;
+use berth_model::state::{Hold, PartitionState};
+use berth_model::{Bytes, NodeName, hostlist, validate};
+use berth_store::jobs::submit::{NewJob, Planning};
+
+use crate::App;
+use crate::auth::Caller;
+use crate::catalog::{Membership, Rules};
+use crate::problem::{Answer, Problem};
+
+/// Memory of a job that asks for none where the partition says nothing: for each CPU.
+const DEFAULT_MEMORY_PER_CPU: Bytes = Bytes(256 << 20);
+
+/// Checks `spec` for `caller` in `tenant` and makes the job to store.
+pub async fn admit(app: &App, caller: &Caller, tenant: &str, spec: JobSpec) -> Answer<NewJob> {
+    let faults = validate::validate(&spec);
+    if !faults.is_empty() {
+        return Err(Problem::faults(faults));
+    }
+    let rules = app.catalog.rules().await?;
+    let member = app.catalog.membership(tenant, caller.subject.as_str()).await?;
+    if !member.is_tenant_known {
+        return Err(Problem::not_found(format!("tenant {tenant}")).field("tenant"));
+    }
+    if member.is_tenant_suspended || member.is_user_suspended {
+        let who = if member.is_tenant_suspended { format!("tenant {tenant}") } else { format!("user {}", caller.subject) };
+        return Err(Problem::new(http::StatusCode::FORBIDDEN, "suspended", format!("{who} is suspended")).help("ask your administrator"));
+    }
+    if spec.nice < 0 && !caller.is_tenant_admin() {
+        return Err(Problem::forbidden("a negative nice value raises the priority")
+            .field("nice")
+            .help("use 0 or more, or ask an administrator"));
+    }
+    build(&rules, &member, caller, tenant, spec).map_err(Problem::from)
+}
+
+fn build(rules: &Rules, member: &Membership, caller: &Caller, tenant: &str, mut spec: JobSpec) -> Result<NewJob, Fault> {
+    let account = choose_account(member, caller, &spec)?;
+    let partition = choose_partition(rules, tenant, &account, &spec)?;
+    let qos = choose_qos(rules, tenant, partition, &spec)?;
+    let time_limit = choose_time_limit(partition, qos, &spec)?;
+    if spec.kind == JobKind::External {
+        return Err(Fault::new(
+            "unsupported_kind",
+            "kind",
+            "no node of this cluster takes external jobs",
+            "leave kind out, or use \"batch\"",
+        ));
+    }
+    if let Some(licenses) = &spec.licenses {
+        return Err(Fault::new(
+            "license_not_found",
+            "licenses",
+            format!("the cluster has no licences named in {licenses:?}"),
+            "leave licenses out",
+        ));
+    }
+    if let Some(reservation) = &spec.reservation {
+        return Err(Fault::new(
+            "reservation_not_found",
+            "reservation",
+            format!("there is no reservation {reservation}"),
+            "leave reservation out",
+        ));
+    }
+    let default_memory = MemoryDemand::PerCpu(partition.default_memory_per_cpu_bytes.unwrap_or(DEFAULT_MEMORY_PER_CPU));
+    let shape = spec.resources.shape(default_memory);
+    check_nodes(partition, &shape)?;
+    let array = spec.array.as_deref().map(str::parse::<ArraySpec>).transpose()?;
+    let mut is_singleton = false;
+    let mut dependencies = Vec::new();
+    for text in &spec.dependencies {
+        match text.parse()? {
+            Condition::Singleton => is_singleton = true,
+            Condition::On(conditions) => dependencies.extend(conditions),
+        }
+    }
+    let planning = Planning {
+        shape,
+        constraint: spec.constraint.as_deref().map(validate::parse_constraint).transpose()?,
+        required_nodes: nodes(spec.nodelist.as_deref())?,
+        excluded_nodes: nodes(spec.exclude.as_deref())?,
+        dependency_any: spec.dependency_any,
+        is_singleton,
+        throttle: array.as_ref().and_then(|a| a.throttle),
+    };
+    let name = spec.name.clone().unwrap_or_else(|| default_name(&spec));
+    spec.name = Some(name.clone());
+    spec.account = Some(account.parse()?);
+    spec.partition = Some(partition.name.clone());
+    spec.qos = Some(qos.name.clone());
+    spec.time_limit_seconds = Some(time_limit);
+    Ok(NewJob {
+        tenant: tenant.to_owned(),
+        account,
+        user: caller.subject.to_string(),
+        partition: partition.name.to_string(),
+        qos: qos.name.to_string(),
+        name,
+        hold: spec.hold.then_some(Hold::User),
+        not_before: spec.begin,
+        deadline: spec.deadline,
+        time_limit,
+        planning,
+        array,
+        dependencies,
+        spec,
+    })
+}
+
+/// Slurm's default: `sbatch` for scripts read from standard input, the program's name for commands.
+fn default_name(spec: &JobSpec) -> String {
+    match spec.command.as_ref().and_then(|c| c.first()) {
+        Some(program) => program.rsplit('/').next().unwrap_or(program).chars().take(200).collect(),
+        None => "sbatch".to_owned(),
+    }
+}
+
+fn nodes(list: Option<&str>) -> Result<BTreeSet<NodeName>, Fault> {
+    Ok(list.map(hostlist::expand).transpose()?.unwrap_or_default().into_iter().collect())
+}
+
+/// The account asked for, the user's default one, its only one, or `default` for users that the tenant has not written down.
+fn choose_account(member: &Membership, caller: &Caller, spec: &JobSpec) -> Result<String, Fault> {
+    let own = || member.accounts.iter().map(|(a, _)| a.as_str());
+    let chosen = match &spec.account {
+        Some(account) => account.to_string(),
+        None => member.default_account.clone().or_else(|| own().next().map(str::to_owned)).unwrap_or_else(|| "default".to_owned()),
+    };
+    let is_member = own().any(|a| a == chosen) || member.default_account.as_deref() == Some(&chosen);
+    let is_open = chosen == "default" && member.accounts.is_empty();
+    if is_member || is_open || caller.is_tenant_admin() {
+        return Ok(chosen);
+    }
+    let mut known: Vec<&str> = own().collect();
+    if known.is_empty() {
+        known.push("default");
+    }
+    Err(Fault::new(
+        "account_not_allowed",
+        "account",
+        format!("{} may not use the account {chosen}", caller.subject),
+        format!("use one of: {}", known.join(", ")),
+    ))
+}
+
+fn choose_partition<'a>(rules: &'a Rules, tenant: &str, account: &str, spec: &JobSpec) -> Result<&'a Partition, Fault> {
+    let usable = |p: &&Partition| {
+        (p.allow_tenants.is_empty() || p.allow_tenants.contains(tenant))
+            && (p.allow_accounts.is_empty() || p.allow_accounts.contains(account))
+    };
+    let names = || rules.partitions.iter().filter(usable).map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
+    let partition = match &spec.partition {
+        Some(name) => rules.partition(name.as_str()).ok_or_else(|| {
+            Fault::new("partition_not_found", "partition", format!("there is no partition {name}"), format!("use one of: {}", names()))
+        })?,
+        None => rules.default_partition().ok_or_else(|| {
+            Fault::new("partition_required", "partition", "there is no default partition", format!("name one of: {}", names()))
+        })?,
+    };
+    if !usable(&partition) {
+        return Err(Fault::new(
+            "partition_not_allowed",
+            "partition",
+            format!("the partition {} is not open to this account", partition.name),
+            format!("use one of: {}", names()),
+        ));
+    }
+    if matches!(partition.state, PartitionState::Drain | PartitionState::Inactive) {
+        return Err(Fault::new(
+            "partition_closed",
+            "partition",
+            format!("the partition {} takes no new jobs (it is {})", partition.name, partition.state),
+            "use another partition, or submit later",
+        ));
+    }
+    Ok(partition)
+}
+
+fn choose_qos<'a>(rules: &'a Rules, tenant: &str, partition: &Partition, spec: &JobSpec) -> Result<&'a Qos, Fault> {
+    let usable = |q: &&Qos| {
+        (q.allow_tenants.is_empty() || q.allow_tenants.contains(tenant))
+            && (partition.allow_qos.is_empty() || partition.allow_qos.contains(q.name.as_str()))
+    };
+    let names = || rules.qos.iter().filter(usable).map(|q| q.name.as_str()).collect::<Vec<_>>().join(", ");
+    let found = match &spec.qos {
+        Some(name) => rules
+            .qos(name.as_str())
+            .ok_or_else(|| Fault::new("qos_not_found", "qos", format!("there is no QOS {name}"), format!("use one of: {}", names())))?,
+        None => rules
+            .qos("normal")
+            .filter(usable)
+            .or_else(|| rules.qos.iter().find(usable))
+            .ok_or_else(|| Fault::new("qos_required", "qos", "no QOS is open to this job", "ask your administrator"))?,
+    };
+    if !usable(&found) {
+        return Err(Fault::new(
+            "qos_not_allowed",
+            "qos",
+            format!("the QOS {} may not be used here", found.name),
+            format!("use one of: {}", names()),
+        ));
+    }
+    Ok(found)
+}
+
+fn choose_time_limit(partition: &Partition, qos: &Qos, spec: &JobSpec) -> Result<u64, Fault> {
+    let most = [partition.max_time_seconds, qos.max_time_seconds].into_iter().flatten().min();
+    let limit = match spec.time_limit_seconds {
+        Some(limit) => limit,
+        None => most.map_or(partition.default_time(), |most| most.min(partition.default_time())),
+    };
+    match most {
+        Some(most) if limit > most => Err(Fault::new(
+            "time_limit_too_long",
+            "time_limit_seconds",
+            format!("{limit} s is longer than the {most} s that partition {} and QOS {} allow", partition.name, qos.name),
+            format!("ask for at most {most} s ({})", berth_model::amount::format_time_limit(most)),
+        )),
+        _ => Ok(limit),
+    }
+}
+
+fn check_nodes(partition: &Partition, shape: &berth_model::resources::Shape) -> Result<(), Fault> {
+    if let Some(most) = partition.max_nodes
+        && shape.min_nodes > most
+    {
+        return Err(Fault::new(
+            "too_many_nodes",
+            "resources.nodes",
+            format!("{} nodes are more than the {most} that partition {} allows", shape.min_nodes, partition.name),
+            format!("ask for at most {most} nodes"),
+        ));
+    }
+    if let Some(least) = partition.min_nodes
+        && shape.max_nodes < least
+    {
+        return Err(Fault::new(
+            "too_few_nodes",
+            "resources.nodes",
+            format!("{} nodes are fewer than the {least} that partition {} asks for", shape.max_nodes, partition.name),
+            format!("ask for at least {least} nodes, or use another partition"),
+        ));
+    }
+    Ok(())
+}

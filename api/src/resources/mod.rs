@@ -1,0 +1,46 @@
+//! The routes, one file a resource: its models beside its handlers. `routes()` collects them with their OpenAPI descriptions.
+
+pub mod accounts;
+pub mod associations;
+pub mod explain;
+pub mod health;
+pub mod job_control;
+pub mod jobs;
+pub mod join_tokens;
+pub mod logs;
+pub mod nodes;
+pub mod partitions;
+pub mod policy;
+pub mod qos;
+pub mod steps;
+pub mod submit;
+pub mod tenants;
+pub mod users;
+pub mod whoami;
+pub mod worker;
+
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::App;
+
+/// All routes below `/v1`.
+pub fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .merge(whoami::routes())
+        .merge(tenants::routes())
+        .merge(accounts::routes())
+        .merge(users::routes())
+        .merge(associations::routes())
+        .merge(partitions::routes())
+        .merge(qos::routes())
+        .merge(policy::routes())
+        .merge(nodes::routes())
+        .merge(join_tokens::routes())
+        .merge(submit::routes())
+        .merge(jobs::routes())
+        .merge(job_control::routes())
+        .merge(explain::routes())
+        .merge(steps::routes())
+        .merge(logs::routes())
+        .merge(worker::routes())
+}

@@ -1,0 +1,73 @@
+//! The cluster's policy: weights of the priority's factors, and times of the failure handling.
+
+use axum::extract::State;
+use berth_model::Fault;
+use berth_model::policy::Policy;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::App;
+use crate::auth::Caller;
+use crate::extract::{Body, IfMatch, Tagged};
+use crate::problem::{Answer, Problem};
+
+pub fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(get, put))
+}
+
+/// Get the cluster's policy.
+#[utoipa::path(get, path = "/v1/policy", operation_id = "policy_get", tag = "policy",
+    responses((status = 200, body = Policy), (status = "default", body = Problem, content_type = "application/problem+json")))]
+async fn get(State(app): State<App>, _caller: Caller) -> Answer<Tagged<Policy>> {
+    let found = app.db.policy().await?;
+    Ok(Tagged(found.value, found.version))
+}
+
+/// Replace the cluster's policy. It is in force with the next plan.
+#[utoipa::path(put, path = "/v1/policy", operation_id = "policy_put", tag = "policy", request_body = Policy,
+    responses((status = 200, body = Policy), (status = "default", body = Problem, content_type = "application/problem+json")))]
+async fn put(State(app): State<App>, caller: Caller, IfMatch(version): IfMatch, Body(body): Body<Policy>) -> Answer<Tagged<Policy>> {
+    caller.require_platform_admin("policy:write")?;
+    check(&body)?;
+    let stored = app.db.put_policy(&body, version).await?;
+    app.catalog.forget_rules();
+    Ok(Tagged(stored.value, stored.version))
+}
+
+fn check(policy: &Policy) -> Result<(), Fault> {
+    if !(1..=86_400).contains(&policy.node_timeout_seconds) {
+        return Err(Fault::new(
+            "invalid_limit",
+            "node_timeout_seconds",
+            format!("{} s", policy.node_timeout_seconds),
+            "use 1 to 86400 seconds; 60 is the default",
+        ));
+    }
+    if policy.kill_wait_seconds > 3600 {
+        return Err(Fault::new(
+            "invalid_limit",
+            "kill_wait_seconds",
+            format!("{} s", policy.kill_wait_seconds),
+            "use at most 3600 seconds; 30 is the default",
+        ));
+    }
+    check_times(&[
+        ("max_age_seconds", Some(policy.max_age_seconds)),
+        ("requeue_delay_seconds", Some(policy.requeue_delay_seconds).filter(|s| *s > 0)),
+    ])
+}
+
+/// Time limits in policy objects: at least a second, at most what the vocabulary allows.
+pub(crate) fn check_times(times: &[(&str, Option<u64>)]) -> Result<(), Fault> {
+    for (field, value) in times {
+        if value.is_some_and(|v| v == 0 || v > berth_model::amount::MAX_SECONDS) {
+            return Err(Fault::new(
+                "invalid_time",
+                *field,
+                format!("{} s", value.unwrap_or(0)),
+                "use 1 second to ten years, or leave it out",
+            ));
+        }
+    }
+    Ok(())
+}

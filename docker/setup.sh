@@ -1,0 +1,19 @@
+#!/bin/sh
+# Installs what a fresh Debian 12 lacks for building, running and testing Berth. Does nothing where all is there.
+set -eu
+missing=""
+need() { [ -e "$1" ] || missing="$missing $2"; }
+need /usr/lib/postgresql/15/bin/postgres postgresql-15
+command -v cc >/dev/null || missing="$missing build-essential"
+command -v cmake >/dev/null || missing="$missing cmake"
+[ -z "$missing" ] && exit 0
+if [ "$(id -u)" != 0 ]; then
+    echo "these Debian packages are missing:$missing" >&2
+    echo "install them with: sudo apt-get install$missing" >&2
+    exit 1
+fi
+apt-get update -qq
+# Debian's package would start a cluster of its own; Berth makes a private one.
+mkdir -p /etc/postgresql-common
+[ -e /etc/postgresql-common/createcluster.conf ] || echo "create_main_cluster = false" > /etc/postgresql-common/createcluster.conf
+DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing

@@ -1,0 +1,16 @@
+//! Berth's database schema, one file of SQL a migration. A migration expands first and contracts in a later release, so that
+//! each can run under load.
+
+pub use sea_orm_migration::prelude::*;
+
+mod initial;
+
+/// All migrations, oldest first.
+pub struct Migrator;
+
+#[async_trait::async_trait]
+impl MigratorTrait for Migrator {
+    fn migrations() -> Vec<Box<dyn MigrationTrait>> {
+        vec![Box::new(initial::Migration)]
+    }
+}

@@ -1,0 +1,91 @@
+//! What the engine is told. Each event carries the whole present state of one object, so repeating one changes nothing and
+//! missing one is repaired by the next.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::dependency::DependencyStatus;
+use crate::node::Node;
+use crate::policy::{Partition, Policy, Qos};
+use crate::resources::{NodeAllocation, Shape};
+use crate::state::{Hold, JobState};
+use crate::{JobId, Name, NodeName, Seconds};
+
+/// A change of the world.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind", content = "value")]
+pub enum Event {
+    Policy(Policy),
+    Partition(Partition),
+    PartitionRemoved(Name),
+    Qos(Qos),
+    QosRemoved(Name),
+    Node(Box<Node>),
+    NodeRemoved(NodeName),
+    /// A job that is pending or holds nodes.
+    Job(Box<JobSnapshot>),
+    /// A job that ended or vanished: it holds nothing any more.
+    JobGone(JobId),
+}
+
+/// A live job with all that planning needs. The strings of users have been parsed at the edge.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobSnapshot {
+    pub id: JobId,
+    pub tenant: Name,
+    pub account: Name,
+    pub user: Name,
+    pub partition: Name,
+    pub qos: Name,
+    pub name: String,
+    pub state: JobState,
+    pub hold: Option<Hold>,
+    pub shape: Shape,
+    /// Seconds the job may run.
+    pub time_limit: Seconds,
+    pub submit_time: Timestamp,
+    /// Earliest start: the user's `begin` or the end of a requeue's delay, whichever is later.
+    pub not_before: Option<Timestamp>,
+    pub deadline: Option<Timestamp>,
+    pub nice: i32,
+    /// Feature expression of `constraint`: any of these sets of features.
+    pub constraint: Option<Vec<BTreeSet<String>>>,
+    /// All of these must be among the chosen.
+    pub required_nodes: BTreeSet<NodeName>,
+    /// The user's `exclude`, and nodes that failed this job.
+    pub excluded_nodes: BTreeSet<NodeName>,
+    /// A requeue after a node failure that goes ahead of everything.
+    pub is_expedited: bool,
+    pub dependencies: Vec<DependencyStatus>,
+    /// One dependency suffices instead of all.
+    pub dependency_any: bool,
+    /// Waits for all earlier jobs of the same user and name (`singleton`).
+    pub is_singleton: bool,
+    pub array: Option<ArrayProgress>,
+    /// What the job holds, in the states that hold nodes.
+    pub attempt: Option<RunningAttempt>,
+}
+
+/// An array whose tasks have not all started: the row stands for the tasks in `pending`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArrayProgress {
+    /// Indices not started yet, ascending.
+    pub pending: Vec<u32>,
+    /// Tasks that run now.
+    pub running: u32,
+    /// `%n`: most tasks at once.
+    pub throttle: Option<u32>,
+}
+
+/// An attempt that holds nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningAttempt {
+    pub number: u32,
+    /// When the nodes were given, and the clock of the time limit from `started_at` on.
+    pub allocated_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    /// Nodes still held; one that has cleaned up is no longer listed.
+    pub nodes: Vec<NodeAllocation>,
+}

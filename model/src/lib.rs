@@ -1,0 +1,28 @@
+//! Berth's vocabulary, shared by every other crate: ids, resources, job specs, states, nodes, policy objects, verdicts,
+//! the events that the engine eats and the protocol that workers speak. Types and pure functions only: no I/O, no clock.
+
+pub mod amount;
+pub mod array;
+pub mod dependency;
+pub mod environment;
+pub mod event;
+pub mod fault;
+pub mod hostlist;
+pub mod ids;
+pub mod job;
+pub mod layout;
+pub mod node;
+pub mod policy;
+pub mod resources;
+pub mod script;
+pub mod sluid;
+pub mod state;
+pub mod step;
+pub mod validate;
+pub mod verdict;
+pub mod worker;
+
+pub use amount::{Bytes, Seconds};
+pub use fault::Fault;
+pub use ids::{JobId, JobRef, Name, NodeName, StepId};
+pub use sluid::RunId;

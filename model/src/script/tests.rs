@@ -1,0 +1,218 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::Bytes;
+use crate::amount::{GIB, MAX_SECONDS, MIB};
+use crate::job::{OpenMode, RequeueMode};
+
+fn now() -> Timestamp {
+    "2026-01-31T12:30:00Z".parse().unwrap()
+}
+
+fn script(directives: &str) -> String {
+    format!("#!/bin/bash\n{directives}\nsrun hostname\n")
+}
+
+fn parsed(directives: &str) -> ParsedScript {
+    parse_script(&script(directives), &[], now()).unwrap_or_else(|faults| panic!("{directives}: {faults:?}"))
+}
+
+fn quiet(directives: &str) -> JobSpec {
+    let parsed = parsed(directives);
+    assert_eq!(parsed.warnings, [], "{directives}");
+    parsed.spec
+}
+
+fn codes(faults: &[Fault]) -> Vec<(&str, &str, Option<u32>)> {
+    faults.iter().map(|f| (f.code.as_str(), f.field.as_str(), f.line)).collect()
+}
+
+#[test]
+fn a_training_script_reads_whole() {
+    let spec = quiet(
+        "#SBATCH -J llama -p h100 -A nlp --qos=high\n#SBATCH -N 4 --ntasks-per-node=8 -c8\n#SBATCH --gpus-per-node=h100:8 --mem=512G # all of it\n\
+         #SBATCH -t 2-12 --time-min 1:00:00\n#SBATCH -o 'logs/%x %j.out' -e err --open-mode=append\n#SBATCH --signal=B:USR1@120 --requeue=expedite -H\n\
+         #SBATCH --container-image=docker://nvcr.io#nvidia/pytorch:25.01 --container-mounts=/data:/data:ro,/scratch",
+    );
+    let resources = &spec.resources;
+    assert_eq!((spec.name.as_deref(), spec.time_limit_seconds, spec.time_min_seconds), (Some("llama"), Some(216_000), Some(3600)));
+    assert_eq!((resources.nodes, resources.tasks_per_node, resources.cpus_per_task), (Some(4), Some(8), Some(8)));
+    assert_eq!(resources.gpus_per_node.as_ref().unwrap().to_string(), "h100:8");
+    assert_eq!(resources.memory_per_node_bytes, Some(Bytes(512 * GIB)));
+    assert_eq!((spec.stdout.as_deref(), spec.open_mode, spec.hold), (Some("logs/%x %j.out"), OpenMode::Append, true));
+    assert_eq!(spec.requeue.mode, RequeueMode::Expedite);
+    let signal = spec.signal.unwrap();
+    assert_eq!((signal.signal.as_str(), signal.seconds_before, signal.batch_only), ("USR1", 120, true));
+    let container = spec.container.unwrap();
+    assert_eq!(container.image, "nvcr.io/nvidia/pytorch:25.01");
+    assert_eq!((container.mounts[0].read_only, container.mounts[1].target.as_str()), (true, "/scratch"));
+}
+
+#[test]
+fn values_have_slurms_meaning() {
+    assert_eq!(quiet("#SBATCH --time=90").time_limit_seconds, Some(5400));
+    assert_eq!(quiet("#SBATCH --time=1-0:30").time_limit_seconds, Some(88_200));
+    assert_eq!(quiet("#SBATCH --time=UNLIMITED").time_limit_seconds, Some(MAX_SECONDS));
+    assert_eq!(quiet("#SBATCH --mem-per-cpu=512").resources.memory_per_cpu_bytes, Some(Bytes(512 * MIB)));
+    assert_eq!(quiet("#SBATCH --mem=0").resources.memory_per_node_bytes, Some(Bytes(0)));
+    assert_eq!(quiet("#SBATCH -N2-8").resources.max_nodes, Some(8));
+    assert_eq!(quiet("#SBATCH -N=1k").resources.nodes, Some(1024));
+    assert_eq!(quiet("#SBATCH --gres=gpu:2(S:0)").resources.gpus_per_node.unwrap().count, 2);
+    assert_eq!(quiet("#SBATCH --gres gpu:a100").resources.gpus_per_node.unwrap().to_string(), "a100:1");
+    assert_eq!(quiet("#SBATCH --gpus=16 --gpus-per-node=8").resources.nodes, Some(2));
+    assert_eq!(quiet("#SBATCH --gpus=8 --cpus-per-gpu=4 -n 4").resources.cpus_per_task, Some(8));
+    assert_eq!(quiet("#SBATCH -b now+1hour").begin.unwrap().to_string(), "2026-01-31T13:30:00Z");
+    assert_eq!(quiet("#SBATCH --nice").nice, 100);
+    assert_eq!(quiet("#SBATCH --nice=-5").nice, -5);
+    assert_eq!(quiet("#SBATCH --no-requeue").requeue.mode, RequeueMode::Never);
+    assert_eq!(quiet("#SBATCH -n1\n#SBATCH -n2").resources.tasks, Some(2));
+    let all = quiet("#SBATCH -d afterok:20:21,afterany:23");
+    assert_eq!((all.dependencies, all.dependency_any), (vec!["afterok:20:21".to_owned(), "afterany:23".to_owned()], false));
+    assert!(quiet("#SBATCH -d afterok:20:21?afterany:23").dependency_any);
+}
+
+#[test]
+fn exports_say_what_the_client_must_add() {
+    assert_eq!(parsed("").export, ExportMode::All);
+    assert_eq!(parsed("#SBATCH --export=NONE").export, ExportMode::None);
+    let named = parsed("#SBATCH --export=HOME,A=1,B=\"'x,y'\"");
+    assert_eq!(named.export, ExportMode::Names(vec!["HOME".to_owned()]));
+    assert_eq!(named.spec.environment.get("B").map(String::as_str), Some("x,y"));
+    let all = parsed("#SBATCH --export=ALL,A=1");
+    assert_eq!((all.export, all.spec.environment.len()), (ExportMode::All, 1));
+}
+
+#[test]
+fn the_command_line_wins() {
+    let overrides = [("time", "5"), ("-n", "3"), ("--mem-per-cpu", "1G")].map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
+    let text = script("#SBATCH --time=90 -n 9 --mem=4G");
+    let spec = parse_script(&text, &overrides, now()).unwrap().spec;
+    assert_eq!((spec.time_limit_seconds, spec.resources.tasks), (Some(300), Some(3)));
+    assert_eq!((spec.resources.memory_per_node_bytes, spec.resources.memory_per_cpu_bytes), (None, Some(Bytes(GIB))));
+    let bad = [("gpus".to_owned(), Some("foo".to_owned())), ("frob".to_owned(), None), ("hold".to_owned(), Some("1".to_owned()))];
+    let faults = parse_script(&text, &bad, now()).unwrap_err();
+    assert_eq!(
+        codes(&faults),
+        [("invalid_value", "--gpus", None), ("unknown_directive", "--frob", None), ("unexpected_value", "--hold", None)]
+    );
+}
+
+#[test]
+fn what_is_not_done_is_told_with_its_line() {
+    for (directives, code, field) in [
+        ("\n#SBATCH --mail-type=END", "unsupported_directive", "--mail-type"),
+        ("\n#SBATCH -W", "unsupported_directive", "--wait"),
+        ("\n#SBATCH --switches 2", "unsupported_directive", "--switches"),
+        ("\n#SBATCH --gres=nvme:1,gpu:1", "unsupported_gres", "--gres"),
+        ("\n#SBATCH -p h100,a100", "partition_list", "--partition"),
+        ("\n#SBATCH --exclusive=user", "unsupported_directive", "--exclusive"),
+        ("\n#SBATCH -N4 -n2", "nodes_lowered", "--nodes"),
+        ("\n#SBATCH --container-image=a --container-mounts=/a:/b:x-create=dir", "unsupported_directive", "--container-mounts"),
+        ("echo\n#SBATCH -n2", "late_directive", "#SBATCH"),
+    ] {
+        assert_eq!(codes(&parsed(directives).warnings), [(code, field, Some(3))], "{directives}");
+    }
+    let windows = parse_script("#!/bin/bash\r\n#SBATCH -n2\r\ntrue\r\n", &[], now()).unwrap();
+    assert_eq!(windows.warnings[0].code, "windows_line_ends");
+    assert_eq!(windows.spec.script.as_deref(), Some("#!/bin/bash\n#SBATCH -n2\ntrue\n"));
+}
+
+#[test]
+fn every_bad_directive_has_its_line_option_and_example() {
+    for (directive, code, field) in [
+        ("--gpus=foo", "invalid_value", "--gpus"),
+        ("-G h100:2,a100:1", "invalid_value", "--gpus"),
+        ("--gres=gpu:a100:1,gpu:h100:1", "invalid_value", "--gres"),
+        ("--gres=gpu:x:y", "invalid_value", "--gres"),
+        ("-N 0", "invalid_value", "--nodes"),
+        ("-N 4-2", "invalid_value", "--nodes"),
+        ("-N 1,3", "invalid_value", "--nodes"),
+        ("-n +3", "invalid_value", "--ntasks"),
+        ("-c x", "invalid_value", "--cpus-per-task"),
+        ("--mem=4X", "invalid_value", "--mem"),
+        ("--mem=1G --mem-per-cpu=1G", "memory_contradictory", "--mem-per-cpu"),
+        ("--mem-per-gpu=1G", "memory_per_gpu_without_gpus", "--mem-per-gpu"),
+        ("--cpus-per-gpu=4", "cpus_per_gpu_without_gpus", "--cpus-per-gpu"),
+        ("-t 1:2:3:4", "invalid_value", "--time"),
+        ("-t 10 --time-min=20", "time_min_above_limit", "--time-min"),
+        ("-b soon", "invalid_value", "--begin"),
+        ("--deadline=2020-01-01", "invalid_value", "--deadline"),
+        ("--open-mode=x", "invalid_value", "--open-mode"),
+        ("-a 1-5%0", "invalid_array", "--array"),
+        ("-d afterok:1,afterany:2?after:3", "invalid_value", "--dependency"),
+        ("-d later:1", "invalid_value", "--dependency"),
+        ("-C [a|b]", "constraint_unsupported", "--constraint"),
+        ("-w n[", "invalid_nodelist", "--nodelist"),
+        ("-x n[3-1]", "invalid_nodelist", "--exclude"),
+        ("-w n1 -x n[1-2]", "nodelist_excluded", "--exclude"),
+        ("--requeue=later", "invalid_value", "--requeue"),
+        ("--signal=FOO", "invalid_value", "--signal"),
+        ("--signal=X:USR1", "invalid_value", "--signal"),
+        ("--export=A,,B", "invalid_value", "--export"),
+        ("-D run1", "invalid_working_directory", "--chdir"),
+        ("--nice=x", "invalid_value", "--nice"),
+        ("--nice=99999999", "invalid_nice", "--nice"),
+        ("-L a::b", "invalid_licenses", "--licenses"),
+        ("-p GPU", "invalid_value", "--partition"),
+        ("-J ''", "invalid_job_name", "--job-name"),
+        ("--container-image=x.sqsh", "invalid_value", "--container-image"),
+        ("--container-mounts=/a:/b", "image_required", "--container-mounts"),
+        ("--container-image=a --container-mounts=a:/b", "invalid_mount", "--container-mounts"),
+        ("--time", "missing_value", "--time"),
+        ("--time --mem=1G", "missing_value", "--time"),
+        ("--hold=yes", "unexpected_value", "--hold"),
+        ("--ntask=4", "unknown_directive", "--ntask"),
+        ("-y", "unknown_directive", "-y"),
+        ("word", "unknown_directive", "word"),
+        ("hetjob", "hetjob_unsupported", "hetjob"),
+        ("-J 'x", "unclosed_quote", "#SBATCH"),
+        ("-N2 --ntasks-per-node=4 -n 9", "tasks_contradictory", "--ntasks"),
+        ("--gpus=8 -n 3 --gpus-per-task=1", "gpus_contradictory", "--gpus"),
+    ] {
+        let faults = parse_script(&script(&format!("# note\n\n#SBATCH {directive}")), &[], now()).expect_err(directive);
+        assert_eq!(codes(&faults), [(code, field, Some(4))], "{directive}: {faults:?}");
+        assert!(!faults[0].detail.is_empty() && !faults[0].help.is_empty(), "{directive}");
+    }
+}
+
+#[test]
+fn a_fault_reads_like_help() {
+    let text = script("\n\n#SBATCH --gpus=foo\n#SBATCH --tme=5");
+    let faults = parse_script(&text, &[], now()).unwrap_err();
+    assert_eq!(faults[0].line, Some(4));
+    assert_eq!((faults[0].detail.as_str(), faults[0].help.as_str()), ("\"foo\" is not a count or type:count", "for example --gpus=h100:8"));
+    assert!(faults[1].help.contains("did you mean --time?"), "{}", faults[1].help);
+    let faults = parse_script("echo hi\n", &[], now()).unwrap_err();
+    assert_eq!(codes(&faults), [("script_without_interpreter", "script", Some(1))]);
+    assert_eq!(parse_script(&"#".repeat(300_000), &[], now()).unwrap_err()[0].code, "script_too_large");
+}
+
+#[test]
+fn every_supported_option_is_read() {
+    for option in all_options().iter().filter(|o| o.sets.is_some()) {
+        let value = read::example(option.long);
+        let text = value.trim_start_matches("--").split_once('=').map(|(_, value)| value.trim_matches('"').to_owned());
+        let text = text.filter(|_| option.value != ValueKind::None);
+        let faults = parse_script(&script(""), &[(option.long.to_owned(), text)], now()).err().unwrap_or_default();
+        // Some need a companion; none may be unreadable.
+        assert!(faults.iter().all(|f| f.code != "invalid_value"), "{}: {faults:?}", option.long);
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(lines in proptest::collection::vec("(#SBATCH )?.{0,40}", 0..8)) {
+        let _ = parse_script(&format!("#!/bin/sh\n{}", lines.join("\n")), &[], now());
+    }
+
+    #[test]
+    fn no_value_makes_it_panic(picks in proptest::collection::vec((0usize..120, "[ -~é]{0,16}|[0-9:,%\\-+]{0,8}"), 1..6)) {
+        let overrides: Vec<_> = picks.iter().map(|(i, value)| (all_options()[i % all_options().len()].long.to_owned(), Some(value.clone()))).collect();
+        let text = picks.iter().map(|(i, value)| format!("#SBATCH --{}={value}\n", all_options()[i % all_options().len()].long)).collect::<String>();
+        for faults in [parse_script(&script(""), &overrides, now()).err(), parse_script(&script(&text), &[], now()).err()].into_iter().flatten() {
+            for fault in faults {
+                prop_assert!(!fault.code.is_empty() && !fault.field.is_empty() && !fault.detail.is_empty() && !fault.help.is_empty(), "{fault:?}");
+            }
+        }
+    }
+}

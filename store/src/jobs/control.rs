@@ -1,0 +1,256 @@
+//! What users ask of jobs: cancel, hold, release, requeue, signal, change. Each is one transaction with guards.
+
+use berth_model::StepId;
+use berth_model::state::Hold;
+use berth_model::step::StopReason;
+use sqlx::postgres::PgConnection;
+
+use crate::events::{self, NewEvent};
+use crate::settle;
+use crate::wake::Topic;
+use crate::{Db, StoreError};
+
+/// Changes to a job; `None` leaves as it is.
+#[derive(Clone, Debug, Default)]
+pub struct JobChange {
+    pub name: Option<String>,
+    pub time_limit: Option<u64>,
+    pub nice: Option<i32>,
+    pub partition: Option<String>,
+    pub qos: Option<String>,
+    pub comment: Option<String>,
+    /// `Some(None)` removes the begin time.
+    pub not_before: Option<Option<jiff::Timestamp>>,
+}
+
+impl Db {
+    /// Cancels a job: a pending one ends at once, one that holds nodes is stopped with `grace_seconds` between SIGTERM and SIGKILL.
+    /// For an array all its tasks. A job that has ended is left as it is.
+    pub async fn cancel_job(&self, job: u64, by: &str, grace_seconds: u64) -> Result<(), StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let id = job as i64;
+        let tasks: Vec<i64> = sqlx::query_scalar(
+            "select job_id from jobs where array_job_id = $1 and state in ('pending', 'allocated', 'running', 'suspended', 'completing') order by job_id for update",
+        )
+        .bind(id)
+        .fetch_all(&mut *tx)
+        .await?;
+        let mut nodes = Vec::new();
+        for job in tasks.iter().copied().chain([id]) {
+            nodes.extend(cancel_one(&mut tx, job, by, grace_seconds).await?);
+        }
+        tx.commit().await?;
+        self.wake.notify_nodes(nodes.iter().map(String::as_str));
+        self.wake.notify(Topic::Events);
+        self.wake.notify(Topic::Job(job));
+        Ok(())
+    }
+
+    /// Holds a pending job. `Conflict` if it is not pending.
+    pub async fn hold_job(&self, job: u64, hold: Hold, by: &str) -> Result<(), StoreError> {
+        self.set_hold(job, Some(hold), by).await
+    }
+
+    /// Releases a held job. An admin's hold is released only `as_admin`.
+    pub async fn release_job(&self, job: u64, by: &str, as_admin: bool) -> Result<(), StoreError> {
+        let held: Option<Option<String>> =
+            sqlx::query_scalar("select hold from jobs where job_id = $1").bind(job as i64).fetch_optional(&self.pool).await?;
+        match held.ok_or_else(|| StoreError::NotFound(format!("job {job}")))?.as_deref() {
+            None => Ok(()),
+            Some("admin") if !as_admin => Err(StoreError::Conflict {
+                code: "held_by_admin",
+                detail: format!("job {job} is held by an administrator"),
+                help: "ask an administrator of your tenant to release it".to_owned(),
+            }),
+            Some(_) => self.set_hold(job, None, by).await,
+        }
+    }
+
+    async fn set_hold(&self, job: u64, hold: Option<Hold>, by: &str) -> Result<(), StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let changed = sqlx::query("update jobs set hold = $2, version = version + 1 where job_id = $1 and state = 'pending'")
+            .bind(job as i64)
+            .bind(hold.map(Hold::as_str))
+            .execute(&mut *tx)
+            .await?;
+        if changed.rows_affected() == 0 {
+            return Err(not_in_state(&mut tx, job, "pending").await?);
+        }
+        let kind = if hold.is_some() { "job.held" } else { "job.released" };
+        let event = NewEvent { kind, job_id: Some(job as i64), detail: Some(serde_json::json!({ "by": by })), ..NewEvent::default() };
+        events::append(&mut tx, &[event]).await?;
+        tx.commit().await?;
+        self.wake.notify(Topic::Events);
+        Ok(())
+    }
+
+    /// Stops what runs of a job and puts it back into the queue. `Conflict` if it holds no nodes or is ending.
+    pub async fn requeue_job(&self, job: u64, by: &str, grace_seconds: u64, hold: bool) -> Result<(), StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let attempt: Option<i32> =
+            sqlx::query_scalar("select attempt from jobs where job_id = $1 and state in ('allocated', 'running', 'suspended') for update")
+                .bind(job as i64)
+                .fetch_optional(&mut *tx)
+                .await?;
+        let Some(attempt) = attempt else {
+            return Err(not_in_state(&mut tx, job, "running").await?);
+        };
+        if hold {
+            sqlx::query("update jobs set hold = 'user' where job_id = $1").bind(job as i64).execute(&mut *tx).await?;
+        }
+        let nodes = settle::stop_attempt(&mut tx, job as i64, attempt, StopReason::Requeued, grace_seconds).await?;
+        let event = NewEvent {
+            kind: "job.requeue_requested",
+            job_id: Some(job as i64),
+            attempt: Some(attempt),
+            detail: Some(serde_json::json!({ "by": by })),
+            ..NewEvent::default()
+        };
+        events::append(&mut tx, &[event]).await?;
+        tx.commit().await?;
+        self.wake.notify_nodes(nodes.iter().map(String::as_str));
+        self.wake.notify(Topic::Events);
+        Ok(())
+    }
+
+    /// Sends a signal to a running job's steps. `Conflict` if it does not run.
+    pub async fn signal_job(&self, job: u64, signal: i32, step: Option<StepId>, is_full: bool) -> Result<(), StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let running: Option<i32> = sqlx::query_scalar("select attempt from jobs where job_id = $1 and state in ('running', 'completing')")
+            .bind(job as i64)
+            .fetch_optional(&mut *tx)
+            .await?;
+        let Some(attempt) = running else {
+            return Err(not_in_state(&mut tx, job, "running").await?);
+        };
+        sqlx::query("insert into job_signals (job_id, attempt, signal, step, is_full) values ($1, $2, $3, $4, $5)")
+            .bind(job as i64)
+            .bind(attempt)
+            .bind(signal)
+            .bind(step.map(StepId::as_i32))
+            .bind(is_full)
+            .execute(&mut *tx)
+            .await?;
+        let nodes = settle::bump_attempt(&mut tx, job as i64, attempt).await?;
+        tx.commit().await?;
+        self.wake.notify_nodes(nodes.iter().map(String::as_str));
+        Ok(())
+    }
+
+    /// Changes a job under the version the caller saw (`None`: whatever it is). A pending job may change in all of [`JobChange`], one
+    /// that runs only in its name, comment, nice and (never upwards unless `may_extend`) time limit.
+    pub async fn update_job(
+        &self,
+        job: u64,
+        expected_version: Option<i64>,
+        change: &JobChange,
+        may_extend: bool,
+    ) -> Result<(), StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let row: Option<(String, i64, i64, i32)> =
+            sqlx::query_as("select state, version, time_limit, attempt from jobs where job_id = $1 for update")
+                .bind(job as i64)
+                .fetch_optional(&mut *tx)
+                .await?;
+        let (state, version, time_limit, attempt) = row.ok_or_else(|| StoreError::NotFound(format!("job {job}")))?;
+        if expected_version.is_some_and(|expected| expected != version) {
+            return Err(StoreError::StaleVersion(format!("job {job}")));
+        }
+        let is_pending = state == "pending";
+        let is_running = matches!(state.as_str(), "allocated" | "running" | "suspended");
+        let needs_pending = change.partition.is_some() || change.qos.is_some() || change.not_before.is_some();
+        if !(is_pending || is_running && !needs_pending) {
+            return Err(not_in_state(&mut tx, job, if needs_pending { "pending" } else { "pending or running" }).await?);
+        }
+        if is_running && !may_extend && change.time_limit.is_some_and(|t| t as i64 > time_limit) {
+            return Err(StoreError::Conflict {
+                code: "time_limit_extension",
+                detail: format!("job {job} runs; its time limit of {time_limit} s can only be lowered"),
+                help: "ask an administrator of the platform to extend a running job".to_owned(),
+            });
+        }
+        sqlx::query(
+            "update jobs set name = coalesce($2, name), time_limit = coalesce($3, time_limit), nice = coalesce($4, nice),
+                 partition = coalesce($5, partition), qos = coalesce($6, qos),
+                 not_before = case when $7 then $8 else not_before end,
+                 spec = case when $9::text is null then spec else (spec::jsonb || jsonb_build_object('comment', $9::text))::json end,
+                 version = version + 1
+             where job_id = $1",
+        )
+        .bind(job as i64)
+        .bind(&change.name)
+        .bind(change.time_limit.map(|t| t as i64))
+        .bind(change.nice)
+        .bind(&change.partition)
+        .bind(&change.qos)
+        .bind(change.not_before.is_some())
+        .bind(change.not_before.flatten().map(crate::db::At))
+        .bind(&change.comment)
+        .execute(&mut *tx)
+        .await?;
+        let nodes = if is_running { settle::bump_attempt(&mut tx, job as i64, attempt).await? } else { Vec::new() };
+        events::append(&mut tx, &[NewEvent { kind: "job.updated", job_id: Some(job as i64), ..NewEvent::default() }]).await?;
+        tx.commit().await?;
+        self.wake.notify_nodes(nodes.iter().map(String::as_str));
+        self.wake.notify(Topic::Events);
+        Ok(())
+    }
+}
+
+/// Returns the nodes to wake.
+async fn cancel_one(tx: &mut PgConnection, job: i64, by: &str, grace_seconds: u64) -> Result<Vec<String>, StoreError> {
+    let row: Option<(String, i32, bool)> =
+        sqlx::query_as("select state, attempt, array_total is not null from jobs where job_id = $1 for update")
+            .bind(job)
+            .fetch_optional(&mut *tx)
+            .await?;
+    let (state, attempt, is_array) = row.ok_or_else(|| StoreError::NotFound(format!("job {job}")))?;
+    let event = |kind| NewEvent { kind, job_id: Some(job), detail: Some(serde_json::json!({ "by": by })), ..NewEvent::default() };
+    match state.as_str() {
+        _ if is_array => {
+            sqlx::query("update jobs set array_pending = '{}', reason = $2, version = version + 1 where job_id = $1 and state in ('pending', 'running')")
+                .bind(job)
+                .bind(format!("cancelled by {by}"))
+                .execute(&mut *tx)
+                .await?;
+            events::append(tx, &[event("job.cancel_requested")]).await?;
+            settle::settle_array(tx, job).await?;
+            Ok(Vec::new())
+        }
+        "pending" => {
+            settle::end_without_attempt(tx, job, berth_model::state::JobState::Cancelled, &format!("cancelled by {by}")).await?;
+            Ok(Vec::new())
+        }
+        "allocated" | "running" | "suspended" => {
+            events::append(tx, &[event("job.cancel_requested")]).await?;
+            sqlx::query("update jobs set reason = $2 where job_id = $1")
+                .bind(job)
+                .bind(format!("cancelled by {by}"))
+                .execute(&mut *tx)
+                .await?;
+            settle::stop_attempt(tx, job, attempt, StopReason::Cancelled, grace_seconds).await
+        }
+        // Completing or ended: there is nothing left to cancel. But an attempt that is being stopped in order to run again must not.
+        "completing" => {
+            sqlx::query("update attempts set stop_reason = 'cancelled' where job_id = $1 and attempt = $2 and stop_reason in ('preempted', 'requeued', 'node_fail', 'launch_failed')")
+                .bind(job)
+                .bind(attempt)
+                .execute(&mut *tx)
+                .await?;
+            Ok(Vec::new())
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+async fn not_in_state(tx: &mut PgConnection, job: u64, wanted: &str) -> Result<StoreError, StoreError> {
+    let state: Option<String> = sqlx::query_scalar("select state from jobs where job_id = $1").bind(job as i64).fetch_optional(tx).await?;
+    Ok(match state {
+        None => StoreError::NotFound(format!("job {job}")),
+        Some(state) => StoreError::Conflict {
+            code: "wrong_state",
+            detail: format!("job {job} is {state}, not {wanted}"),
+            help: format!("this can be done while the job is {wanted}"),
+        },
+    })
+}

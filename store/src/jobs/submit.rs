@@ -1,0 +1,322 @@
+//! Submission: many jobs in one statement, so that requests which arrive together share one commit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth_model::array::ArraySpec;
+use berth_model::dependency::{Dependency, DependencyKind};
+use berth_model::job::JobSpec;
+use berth_model::resources::Shape;
+use berth_model::state::Hold;
+use berth_model::{Fault, JobId, NodeName};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sqlx::postgres::PgConnection;
+
+use crate::db::At;
+use crate::wake::Topic;
+use crate::{Db, StoreError};
+
+/// What the engine needs of a spec, parsed once at submission and stored beside it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Planning {
+    pub shape: Shape,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constraint: Option<Vec<BTreeSet<String>>>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub required_nodes: BTreeSet<NodeName>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub excluded_nodes: BTreeSet<NodeName>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dependency_any: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_singleton: bool,
+    /// `%n` of an array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttle: Option<u32>,
+}
+
+/// A job that passed all checks.
+#[derive(Clone, Debug)]
+pub struct NewJob {
+    pub tenant: String,
+    pub account: String,
+    pub user: String,
+    pub partition: String,
+    pub qos: String,
+    pub name: String,
+    pub spec: JobSpec,
+    pub planning: Planning,
+    pub time_limit: u64,
+    pub hold: Option<Hold>,
+    pub not_before: Option<Timestamp>,
+    pub deadline: Option<Timestamp>,
+    pub array: Option<ArraySpec>,
+    pub dependencies: Vec<Dependency>,
+}
+
+/// What the database made of a new job.
+#[derive(Clone, Copy, Debug)]
+pub struct Submitted {
+    pub job_id: JobId,
+    pub submit_time: Timestamp,
+}
+
+impl Db {
+    /// Stores `jobs`, all or none, and returns their ids in order. Committed when it returns. `Refused` if a dependency names a
+    /// job that is not there.
+    pub async fn submit_jobs(&self, jobs: &[NewJob]) -> Result<Vec<Submitted>, StoreError> {
+        let submitted = if jobs.iter().all(|job| job.dependencies.is_empty()) {
+            let mut connection = self.pool.acquire().await?;
+            insert(&mut connection, jobs).await?
+        } else {
+            let mut tx = self.pool.begin().await?;
+            let submitted = insert(&mut tx, jobs).await?;
+            for (job, row) in jobs.iter().zip(&submitted) {
+                add_dependencies(&mut tx, job, row.job_id).await?;
+            }
+            tx.commit().await?;
+            submitted
+        };
+        self.wake.notify(Topic::Events);
+        Ok(submitted)
+    }
+
+    /// As [`Db::submit_jobs`], once for each (`subject`, `key`): a repeat gets the first one's answer. `make_answer` turns the ids
+    /// into what is kept and given again.
+    pub async fn submit_jobs_once(
+        &self,
+        once: &Once,
+        jobs: &[NewJob],
+        make_answer: impl FnOnce(&[Submitted]) -> serde_json::Value + Send,
+    ) -> Result<serde_json::Value, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        if let Some(answer) = once.claim(&mut tx).await? {
+            return Ok(answer);
+        }
+        let submitted = insert(&mut tx, jobs).await?;
+        for (job, row) in jobs.iter().zip(&submitted) {
+            add_dependencies(&mut tx, job, row.job_id).await?;
+        }
+        let answer = make_answer(&submitted);
+        once.keep(&mut tx, &answer).await?;
+        tx.commit().await?;
+        self.wake.notify(Topic::Events);
+        Ok(answer)
+    }
+}
+
+/// An idempotency key with the hash of its request.
+#[derive(Clone, Debug)]
+pub struct Once {
+    pub tenant: String,
+    pub subject: String,
+    pub key: String,
+    pub request_hash: Vec<u8>,
+}
+
+impl Once {
+    /// Claims the key within `tx`. `Some`: it was used before with the same request, and this was the answer. A request that still
+    /// runs with this key is waited for, since its claim holds the row.
+    async fn claim(&self, tx: &mut PgConnection) -> Result<Option<serde_json::Value>, StoreError> {
+        let claimed = sqlx::query(
+            "insert into idempotency_keys as k (tenant, subject, key, request_hash) values ($1, $2, $3, $4)
+             on conflict (tenant, subject, key) do update set request_hash = $4, answer = null, created_at = now()
+             where k.created_at < now() - interval '24 hours'",
+        )
+        .bind(&self.tenant)
+        .bind(&self.subject)
+        .bind(&self.key)
+        .bind(&self.request_hash)
+        .execute(&mut *tx)
+        .await?;
+        if claimed.rows_affected() == 1 {
+            return Ok(None);
+        }
+        let (hash, answer): (Vec<u8>, Option<serde_json::Value>) =
+            sqlx::query_as("select request_hash, answer from idempotency_keys where tenant = $1 and subject = $2 and key = $3")
+                .bind(&self.tenant)
+                .bind(&self.subject)
+                .bind(&self.key)
+                .fetch_one(&mut *tx)
+                .await?;
+        if hash != self.request_hash {
+            return Err(StoreError::Refused(Fault::new(
+                "idempotency_key_reused",
+                "Idempotency-Key",
+                "this key was used before with another request",
+                "use a new key for each new request, and the same key only to repeat one",
+            )));
+        }
+        Ok(answer)
+    }
+
+    async fn keep(&self, tx: &mut PgConnection, answer: &serde_json::Value) -> Result<(), StoreError> {
+        sqlx::query("update idempotency_keys set answer = $4 where tenant = $1 and subject = $2 and key = $3")
+            .bind(&self.tenant)
+            .bind(&self.subject)
+            .bind(&self.key)
+            .bind(answer)
+            .execute(tx)
+            .await?;
+        Ok(())
+    }
+}
+
+/// One round trip: ids, rows and events in one statement.
+async fn insert(connection: &mut PgConnection, jobs: &[NewJob]) -> Result<Vec<Submitted>, StoreError> {
+    let specs = jobs.iter().map(|j| serde_json::to_string(&j.spec)).collect::<Result<Vec<_>, _>>()?;
+    let plannings = jobs.iter().map(|j| serde_json::to_string(&j.planning)).collect::<Result<Vec<_>, _>>()?;
+    let labels = jobs
+        .iter()
+        .map(|j| if j.spec.labels.is_empty() { Ok("{}".to_owned()) } else { serde_json::to_string(&j.spec.labels) })
+        .collect::<Result<Vec<_>, _>>()?;
+    let rows: Vec<(i64, At)> = sqlx::query_as(
+        "with new as materialized (
+             select nextval('job_ids') as job_id, u.* from unnest(
+                 $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
+                 $11::bigint[], $12::int[], $13::timestamptz[], $14::timestamptz[], $15::text[], $16::int[])
+             with ordinality as u (tenant, account, user_name, partition, qos, name, hold, spec, planning, labels,
+                 time_limit, nice, not_before, deadline, array_pending, array_total, ord)
+             order by ord
+         ), stored as (
+             insert into jobs (job_id, tenant, account, user_name, partition, qos, name, hold, spec, planning, labels,
+                 time_limit, nice, not_before, deadline, array_pending, array_total)
+             select job_id, tenant, account, user_name, partition, qos, name, hold, spec::json, planning::jsonb, labels::jsonb,
+                 time_limit, nice, not_before, deadline, array_pending::int4multirange, array_total from new
+         ), told as (
+             insert into events (kind, tenant, job_id) select 'job.submitted', tenant, job_id from new order by ord
+         )
+         select job_id, now() from new order by ord",
+    )
+    .bind(column(jobs, |j| j.tenant.as_str()))
+    .bind(column(jobs, |j| j.account.as_str()))
+    .bind(column(jobs, |j| j.user.as_str()))
+    .bind(column(jobs, |j| j.partition.as_str()))
+    .bind(column(jobs, |j| j.qos.as_str()))
+    .bind(column(jobs, |j| j.name.as_str()))
+    .bind(column(jobs, |j| j.hold.map(Hold::as_str)))
+    .bind(specs)
+    .bind(plannings)
+    .bind(labels)
+    .bind(column(jobs, |j| j.time_limit as i64))
+    .bind(column(jobs, |j| j.spec.nice))
+    .bind(column(jobs, |j| j.not_before.map(At)))
+    .bind(column(jobs, |j| j.deadline.map(At)))
+    .bind(column(jobs, |j| j.array.as_ref().map(|a| ranges_text(&a.indices))))
+    .bind(column(jobs, |j| j.array.as_ref().map(|a| a.indices.len() as i32)))
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().map(|(id, at)| Submitted { job_id: JobId(id as u64), submit_time: at.0 }).collect())
+}
+
+fn column<'a, T>(jobs: &'a [NewJob], of: impl Fn(&'a NewJob) -> T) -> Vec<T> {
+    jobs.iter().map(of).collect()
+}
+
+/// Ascending indices as a multirange: 1, 2, 3, 7 → `{[1,4),[7,8)}`.
+pub(crate) fn ranges_text(indices: &[u32]) -> String {
+    let mut text = String::from("{");
+    let mut rest = indices.iter().copied().peekable();
+    while let Some(first) = rest.next() {
+        let mut last = first;
+        while rest.next_if_eq(&(last + 1)).is_some() {
+            last += 1;
+        }
+        if text.len() > 1 {
+            text.push(',');
+        }
+        text.push_str(&format!("[{first},{})", last + 1));
+    }
+    text.push('}');
+    text
+}
+
+/// The reverse of [`ranges_text`], for what Postgres prints.
+pub(crate) fn indices_of(ranges: &str) -> Vec<u32> {
+    let mut indices = Vec::new();
+    for range in ranges.trim_matches(['{', '}']).split("),") {
+        let bounds = range.trim_matches(['[', ')', ' ']);
+        if let Some((first, end)) = bounds.split_once(',')
+            && let (Ok(first), Ok(end)) = (first.parse::<u32>(), end.parse::<u32>())
+        {
+            indices.extend(first..end);
+        }
+    }
+    indices
+}
+
+/// Adds a new job's dependencies with how they stand now. The jobs depended upon are locked, so that one which is just ending
+/// either is seen as ended here or sees this job when it ends.
+async fn add_dependencies(tx: &mut PgConnection, job: &NewJob, job_id: JobId) -> Result<(), StoreError> {
+    let on: BTreeSet<i64> = job.dependencies.iter().map(|d| d.job.0 as i64).collect();
+    if on.is_empty() {
+        return Ok(());
+    }
+    let found: Vec<(i64, String, Option<At>)> =
+        sqlx::query_as("select job_id, state, start_time from jobs where job_id = any($1) and tenant = $2 order by job_id for share")
+            .bind(on.iter().copied().collect::<Vec<_>>())
+            .bind(&job.tenant)
+            .fetch_all(&mut *tx)
+            .await?;
+    let states: BTreeMap<i64, (String, bool)> = found.into_iter().map(|(id, state, start)| (id, (state, start.is_some()))).collect();
+    for dependency in &job.dependencies {
+        let Some((state, has_started)) = states.get(&(dependency.job.0 as i64)) else {
+            return Err(StoreError::Refused(Fault::new(
+                "dependency_not_found",
+                "dependencies",
+                format!("there is no job {}", dependency.job),
+                "name jobs of your tenant that were submitted before this one",
+            )));
+        };
+        sqlx::query(
+            "insert into job_dependencies (job_id, on_job_id, kind, delay_minutes, progress) values ($1, $2, $3, $4, $5)
+             on conflict (job_id, on_job_id, kind) do update set delay_minutes = greatest(job_dependencies.delay_minutes, excluded.delay_minutes)",
+        )
+        .bind(job_id.0 as i64)
+        .bind(dependency.job.0 as i64)
+        .bind(dependency.kind.as_str())
+        .bind(dependency.delay_minutes as i32)
+        .bind(progress(dependency.kind, state, *has_started))
+        .execute(&mut *tx)
+        .await?;
+    }
+    Ok(())
+}
+
+/// How a dependency stands, given the state of the job depended upon.
+pub(crate) fn progress(kind: DependencyKind, state: &str, has_started: bool) -> &'static str {
+    let state: berth_model::state::JobState = state.parse().expect("the store holds known states");
+    let (ended, succeeded) = (state.is_end(), state == berth_model::state::JobState::Completed);
+    match kind {
+        DependencyKind::After if has_started || ended => "satisfied",
+        DependencyKind::AfterAny if ended => "satisfied",
+        DependencyKind::AfterOk | DependencyKind::AfterCorr if ended => {
+            if succeeded {
+                "satisfied"
+            } else {
+                "never"
+            }
+        }
+        DependencyKind::AfterNotOk if ended => {
+            if succeeded {
+                "never"
+            } else {
+                "satisfied"
+            }
+        }
+        _ => "waiting",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indices_survive_the_way_through_a_multirange() {
+        for indices in [vec![], vec![0], vec![1, 2, 3, 7], vec![0, 2, 4, 5]] {
+            assert_eq!(indices_of(&ranges_text(&indices)), indices);
+        }
+        assert_eq!(ranges_text(&[1, 2, 3, 7]), "{[1,4),[7,8)}");
+    }
+}

@@ -1,0 +1,390 @@
+//! What the leader writes: starts, verdicts, ends of jobs that must not run, nodes that are lost. Every transaction is fenced by the
+//! lease's epoch.
+
+use berth_model::layout;
+use berth_model::resources::NodeAllocation;
+use berth_model::state::JobState;
+use berth_model::step::{NodeStep, StopReason, deciding_step};
+use berth_model::verdict::JobVerdict;
+use berth_model::{JobId, RunId};
+
+use crate::db::At;
+use crate::events::{self, NewEvent};
+use crate::lease::Epoch;
+use crate::settle;
+use crate::wake::Topic;
+use crate::{Db, StoreError};
+
+/// A start to commit.
+#[derive(Clone, Debug)]
+pub struct NewAttempt {
+    pub job: JobId,
+    /// The task of an array that starts; it becomes a job of its own.
+    pub array_index: Option<u32>,
+    pub nodes: Vec<NodeAllocation>,
+    pub run_id: RunId,
+}
+
+/// What became of a plan's starts.
+#[derive(Debug, Default)]
+pub struct Committed {
+    /// Indices of the starts that hold now, with the id of the job that runs (for an array's task its own).
+    pub started: Vec<(usize, JobId)>,
+    /// Indices of those refused because the job was no longer pending.
+    pub conflicts: Vec<usize>,
+}
+
+impl Db {
+    /// Moves jobs from pending to allocated, with their assignments and first steps. One transaction; jobs that are no longer
+    /// pending come back as conflicts, untouched. `Fenced` if the epoch has passed.
+    pub async fn commit_starts(&self, epoch: Epoch, starts: &[NewAttempt]) -> Result<Committed, StoreError> {
+        let mut tx = self.begin_fenced(epoch).await?;
+        let mut committed = Committed::default();
+        let plain: Vec<usize> = (0..starts.len()).filter(|i| starts[*i].array_index.is_none()).collect();
+        let moved: Vec<Moved> = sqlx::query_as(
+            "with locked as (select job_id from jobs where job_id = any($1) and state = 'pending' and hold is null order by job_id for update)
+             update jobs j set state = 'allocated', attempt = attempt + 1, is_expedited = false, version = version + 1
+             from locked where j.job_id = locked.job_id
+             returning j.job_id, j.attempt, j.spec->>'script' is not null as is_script, j.spec->'resources'->>'cpus_per_task' as cpus_per_task,
+                 j.spec->'resources'->'gpus_per_task'->>'count' as gpus_per_task, j.tenant",
+        )
+        .bind(plain.iter().map(|i| starts[*i].job.0 as i64).collect::<Vec<_>>())
+        .fetch_all(&mut *tx)
+        .await?;
+        let moved: std::collections::BTreeMap<i64, Moved> = moved.into_iter().map(|m| (m.job_id, m)).collect();
+        let mut rows = Vec::new();
+        for index in plain {
+            match moved.get(&(starts[index].job.0 as i64)) {
+                Some(row) => rows.push((index, row.clone())),
+                None => committed.conflicts.push(index),
+            }
+        }
+        for index in 0..starts.len() {
+            if let Some(task) = starts[index].array_index {
+                match split_task(&mut tx, starts[index].job.0 as i64, task as i32).await? {
+                    Some(row) => rows.push((index, row)),
+                    None => committed.conflicts.push(index),
+                }
+            }
+        }
+        let mut nodes = write_attempts(&mut tx, starts, &rows).await?;
+        settle::bump_nodes(&mut tx, &mut nodes).await?;
+        let news: Vec<NewEvent> = rows
+            .iter()
+            .map(|(index, row)| NewEvent {
+                kind: "job.allocated",
+                tenant: Some(row.tenant.clone()),
+                job_id: Some(row.job_id),
+                attempt: Some(row.attempt),
+                detail: Some(serde_json::json!({ "nodes": starts[*index].nodes.iter().map(|n| &n.node).collect::<Vec<_>>() })),
+                ..NewEvent::default()
+            })
+            .collect();
+        events::append(&mut tx, &news).await?;
+        tx.commit().await?;
+        self.wake.notify_nodes(nodes.iter().map(String::as_str));
+        committed.started = rows.iter().map(|(index, row)| (*index, JobId(row.job_id as u64))).collect();
+        Ok(committed)
+    }
+
+    /// Writes the verdicts that changed.
+    pub async fn write_verdicts(&self, epoch: Epoch, now: jiff::Timestamp, verdicts: &[&JobVerdict]) -> Result<(), StoreError> {
+        if verdicts.is_empty() {
+            return Ok(());
+        }
+        let mut tx = self.begin_fenced(epoch).await?;
+        sqlx::query(
+            "insert into job_verdicts (job_id, verdict, priority, planned_start, as_of)
+             select u.job_id, u.verdict::jsonb, u.priority, u.planned_start, $5
+             from unnest($1::bigint[], $2::text[], $3::bigint[], $4::timestamptz[]) as u (job_id, verdict, priority, planned_start)
+             on conflict (job_id) do update set verdict = excluded.verdict, priority = excluded.priority,
+                 planned_start = excluded.planned_start, as_of = excluded.as_of",
+        )
+        .bind(verdicts.iter().map(|v| v.job.0 as i64).collect::<Vec<_>>())
+        .bind(verdicts.iter().map(|v| serde_json::to_string(v)).collect::<Result<Vec<_>, _>>()?)
+        .bind(verdicts.iter().map(|v| v.priority.total).collect::<Vec<_>>())
+        .bind(verdicts.iter().map(|v| v.planned_start.as_ref().map(|p| At(p.at))).collect::<Vec<_>>())
+        .bind(At(now))
+        .execute(&mut *tx)
+        .await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Removes pending jobs whose deadline cannot be met any more.
+    pub async fn expire_jobs(&self, epoch: Epoch, jobs: &[JobId]) -> Result<(), StoreError> {
+        let mut tx = self.begin_fenced(epoch).await?;
+        for job in jobs {
+            sqlx::query("select from jobs where job_id = $1 for update").bind(job.0 as i64).execute(&mut *tx).await?;
+            settle::end_without_attempt(&mut tx, job.0 as i64, JobState::Deadline, "its deadline passed before it could start").await?;
+        }
+        tx.commit().await?;
+        self.wake.notify(Topic::Events);
+        Ok(())
+    }
+
+    /// Stops attempts that the scheduler sees beyond their time limit.
+    pub async fn stop_overdue(&self, epoch: Epoch, jobs: &[JobId], grace_seconds: u64) -> Result<(), StoreError> {
+        let mut tx = self.begin_fenced(epoch).await?;
+        let mut nodes = Vec::new();
+        for job in jobs {
+            let attempt: Option<i32> = sqlx::query_scalar(
+                "select attempt from jobs where job_id = $1 and state in ('allocated', 'running', 'suspended') for update",
+            )
+            .bind(job.0 as i64)
+            .fetch_optional(&mut *tx)
+            .await?;
+            if let Some(attempt) = attempt {
+                nodes.extend(settle::stop_attempt(&mut tx, job.0 as i64, attempt, StopReason::TimeLimit, grace_seconds).await?);
+            }
+        }
+        tx.commit().await?;
+        self.wake.notify_nodes(nodes.iter().map(String::as_str));
+        self.wake.notify(Topic::Events);
+        Ok(())
+    }
+
+    /// Marks nodes not heard of for `silence_ms` as down, and ends what ran there: those nodes have killed it themselves by now. The other
+    /// nodes of the attempts are told to stop. Returns the nodes lost.
+    pub async fn lose_silent_nodes(&self, epoch: Epoch, silence_ms: i64) -> Result<Vec<String>, StoreError> {
+        let silent: Vec<String> = sqlx::query_scalar(
+            "select n.name from nodes n join node_contacts c on c.node = n.name
+             where not n.is_down and n.provider = 'worker' and c.last_seen < now() - $1 * interval '1 millisecond' order by 1",
+        )
+        .bind(silence_ms)
+        .fetch_all(&self.pool)
+        .await?;
+        let mut lost = Vec::new();
+        for node in silent {
+            if self.lose_node(epoch, &node, silence_ms).await? {
+                lost.push(node);
+            }
+        }
+        Ok(lost)
+    }
+
+    async fn lose_node(&self, epoch: Epoch, node: &str, silence_ms: i64) -> Result<bool, StoreError> {
+        let mut tx = self.begin_fenced(epoch).await?;
+        // The contact's row is locked: a heartbeat that is just arriving either counts here or waits until the node is down.
+        let still_silent: Option<bool> =
+            sqlx::query_scalar("select last_seen < now() - $2 * interval '1 millisecond' from node_contacts where node = $1 for update")
+                .bind(node)
+                .bind(silence_ms)
+                .fetch_optional(&mut *tx)
+                .await?;
+        if still_silent != Some(true) {
+            return Ok(false);
+        }
+        sqlx::query(
+            "update nodes set is_down = true, reason = 'not responding', reason_is_health = true, version = version + 1 where name = $1",
+        )
+        .bind(node)
+        .execute(&mut *tx)
+        .await?;
+        let held: Vec<(i64, i32)> = sqlx::query_as("select job_id, attempt from assignments where node = $1 order by job_id")
+            .bind(node)
+            .fetch_all(&mut *tx)
+            .await?;
+        let mut wake = Vec::new();
+        for (job, attempt) in held {
+            sqlx::query("select from jobs where job_id = $1 for update").bind(job).execute(&mut *tx).await?;
+            wake.extend(settle::stop_attempt(&mut tx, job, attempt, StopReason::NodeFail, 0).await?);
+            sqlx::query("delete from assignments where node = $1 and job_id = $2 and attempt = $3")
+                .bind(node)
+                .bind(job)
+                .bind(attempt)
+                .execute(&mut *tx)
+                .await?;
+            sqlx::query(
+                "update jobs set failed_nodes = array_append(failed_nodes, $2) where job_id = $1 and not failed_nodes @> array[$2]",
+            )
+            .bind(job)
+            .bind(node)
+            .execute(&mut *tx)
+            .await?;
+            sqlx::query(
+                "update attempts set failure = coalesce(failure, 'node ' || $3 || ' does not respond') where job_id = $1 and attempt = $2",
+            )
+            .bind(job)
+            .bind(attempt)
+            .bind(node)
+            .execute(&mut *tx)
+            .await?;
+            settle::settle_attempt(&mut tx, job, attempt).await?;
+        }
+        events::append(&mut tx, &[NewEvent { kind: "node.down", node: Some(node.to_owned()), ..NewEvent::default() }]).await?;
+        tx.commit().await?;
+        self.wake.notify_nodes(wake.iter().map(String::as_str));
+        self.wake.notify(Topic::Events);
+        Ok(true)
+    }
+
+    /// Makes sure that the months around now have their partition of `events`.
+    pub async fn ensure_partitions(&self) -> Result<(), StoreError> {
+        sqlx::query(
+            "do $$ declare m date; begin
+                 for m in select generate_series(date_trunc('month', now()) + interval '1 month', date_trunc('month', now()) + interval '2 months', interval '1 month') loop
+                     execute format('create table if not exists events_%s partition of events for values from (%L) to (%L)',
+                         to_char(m, 'YYYYMM'), m, m + interval '1 month');
+                 end loop; end $$",
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(())
+    }
+}
+
+/// A job just moved to allocated.
+#[derive(Clone, sqlx::FromRow)]
+struct Moved {
+    job_id: i64,
+    attempt: i32,
+    is_script: bool,
+    cpus_per_task: Option<String>,
+    gpus_per_task: Option<String>,
+    tenant: String,
+}
+
+/// Splits task `index` off its array as a job of its own, already allocated. `None` if the index is not pending any more.
+async fn split_task(tx: &mut sqlx::PgConnection, array: i64, index: i32) -> Result<Option<Moved>, StoreError> {
+    let taken = sqlx::query(
+        "update jobs set array_pending = array_pending - int4multirange(int4range($2, $2 + 1)), version = version + 1
+         where job_id = $1 and state = 'pending' and hold is null and array_pending @> $2",
+    )
+    .bind(array)
+    .bind(index)
+    .execute(&mut *tx)
+    .await?;
+    if taken.rows_affected() == 0 {
+        return Ok(None);
+    }
+    let row: Moved = sqlx::query_as(
+        "insert into jobs (job_id, tenant, account, user_name, partition, qos, name, state, spec, planning, labels, time_limit, nice, submit_time,
+             deadline, attempt, array_job_id, array_index)
+         select nextval('job_ids'), tenant, account, user_name, partition, qos, name, 'allocated', spec, planning, labels, time_limit, nice, submit_time,
+             deadline, 1, job_id, $2 from jobs where job_id = $1
+         returning job_id, attempt, spec->>'script' is not null as is_script, spec->'resources'->>'cpus_per_task' as cpus_per_task,
+             spec->'resources'->'gpus_per_task'->>'count' as gpus_per_task, tenant",
+    )
+    .bind(array)
+    .bind(index)
+    .fetch_one(&mut *tx)
+    .await?;
+    // The last task to start turns the array's row from waiting to running.
+    settle::settle_array(tx, array).await?;
+    Ok(Some(row))
+}
+
+/// Writes attempts, assignments, first steps and their parts on nodes, each as one statement. Returns the nodes concerned.
+async fn write_attempts(tx: &mut sqlx::PgConnection, starts: &[NewAttempt], rows: &[(usize, Moved)]) -> Result<Vec<String>, StoreError> {
+    let mut attempts = Columns5::default();
+    let mut assignments = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut steps = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut parts = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (index, row) in rows {
+        let start = &starts[*index];
+        let names: Vec<&str> = start.nodes.iter().map(|n| n.node.as_str()).collect();
+        attempts.0.push(row.job_id);
+        attempts.1.push(row.attempt);
+        attempts.2.push(start.run_id.to_string());
+        attempts.3.push(serde_json::to_string(&names)?);
+        attempts.4.push(serde_json::to_string(&start.nodes)?);
+        // A gang of one is ready when its only node is: it goes without asking.
+        let phase = if start.nodes.len() == 1 { "go" } else { "prepare" };
+        for (position, node) in start.nodes.iter().enumerate() {
+            assignments.0.push(node.node.as_str().to_owned());
+            assignments.1.push(row.job_id);
+            assignments.2.push(row.attempt);
+            assignments.3.push(position as i32);
+            assignments.4.push(phase);
+            assignments.5.push(serde_json::to_string(node)?);
+        }
+        let step = deciding_step(row.is_script);
+        let layout = first_step(row, &start.nodes);
+        steps.0.push(row.job_id);
+        steps.1.push(row.attempt);
+        steps.2.push(step.as_i32());
+        steps.3.push(layout.iter().map(|n| n.tasks.len() as i32).sum::<i32>());
+        steps.4.push(i32::from(master_port(row.job_id, step.as_i32())));
+        for (position, here) in layout.iter().enumerate() {
+            parts.0.push(row.job_id);
+            parts.1.push(row.attempt);
+            parts.2.push(step.as_i32());
+            parts.3.push(here.node.as_str().to_owned());
+            parts.4.push(position as i32);
+            parts.5.push(phase);
+            parts.6.push(serde_json::to_string(here)?);
+        }
+    }
+    if attempts.0.is_empty() {
+        return Ok(Vec::new());
+    }
+    let nodes = assignments.0.clone();
+    sqlx::query(
+        "insert into attempts (job_id, attempt, run_id, nodes, allocation)
+         select u.job_id, u.attempt, u.run_id, array(select json_array_elements_text(u.nodes::json)), u.allocation::jsonb
+         from unnest($1::bigint[], $2::int[], $3::text[], $4::text[], $5::text[]) as u (job_id, attempt, run_id, nodes, allocation)",
+    )
+    .bind(attempts.0)
+    .bind(attempts.1)
+    .bind(attempts.2)
+    .bind(attempts.3)
+    .bind(attempts.4)
+    .execute(&mut *tx)
+    .await?;
+    sqlx::query(
+        "insert into assignments (node, job_id, attempt, node_index, phase, allocation)
+         select u.node, u.job_id, u.attempt, u.node_index, u.phase, u.allocation::jsonb
+         from unnest($1::text[], $2::bigint[], $3::int[], $4::int[], $5::text[], $6::text[]) as u (node, job_id, attempt, node_index, phase, allocation)",
+    )
+    .bind(assignments.0)
+    .bind(assignments.1)
+    .bind(assignments.2)
+    .bind(assignments.3)
+    .bind(assignments.4)
+    .bind(assignments.5)
+    .execute(&mut *tx)
+    .await?;
+    sqlx::query(
+        "insert into steps (job_id, attempt, step, name, task_count, master_port)
+         select u.job_id, u.attempt, u.step, case when u.step < 0 then 'batch' else 'main' end, u.task_count, u.master_port
+         from unnest($1::bigint[], $2::int[], $3::int[], $4::int[], $5::int[]) as u (job_id, attempt, step, task_count, master_port)",
+    )
+    .bind(steps.0)
+    .bind(steps.1)
+    .bind(steps.2)
+    .bind(steps.3)
+    .bind(steps.4)
+    .execute(&mut *tx)
+    .await?;
+    sqlx::query(
+        "insert into step_nodes (job_id, attempt, step, node, position, phase, here)
+         select u.job_id, u.attempt, u.step, u.node, u.position, u.phase, u.here::jsonb
+         from unnest($1::bigint[], $2::int[], $3::int[], $4::text[], $5::int[], $6::text[], $7::text[]) as u (job_id, attempt, step, node, position, phase, here)",
+    )
+    .bind(parts.0)
+    .bind(parts.1)
+    .bind(parts.2)
+    .bind(parts.3)
+    .bind(parts.4)
+    .bind(parts.5)
+    .bind(parts.6)
+    .execute(&mut *tx)
+    .await?;
+    Ok(nodes)
+}
+
+type Columns5 = (Vec<i64>, Vec<i32>, Vec<String>, Vec<String>, Vec<String>);
+
+fn first_step(row: &Moved, nodes: &[NodeAllocation]) -> Vec<NodeStep> {
+    if row.is_script {
+        vec![layout::place_batch(&nodes[0])]
+    } else {
+        let number = |text: &Option<String>| text.as_deref().and_then(|t| t.parse::<u32>().ok());
+        layout::place_job_command(nodes, number(&row.cpus_per_task).unwrap_or(1), number(&row.gpus_per_task))
+    }
+}
+
+/// A port for `MASTER_PORT`: spread over 20000–29999 by job and step, below Linux's range of ephemeral ports.
+pub(crate) fn master_port(job: i64, step: i32) -> u16 {
+    (20_000 + (job.unsigned_abs().wrapping_mul(31).wrapping_add(u64::from((step + 1) as u32)) % 10_000)) as u16
+}
