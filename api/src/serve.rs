@@ -104,6 +104,7 @@ async fn service_key(db: &Db) -> Result<ServiceKey, String> {
 /// All routes with their middleware.
 pub fn router(app: App) -> Router {
     let (v1, _) = resources::routes().split_for_parts();
+    // Serves the document itself too.
     let docs = utoipa_swagger_ui::SwaggerUi::new("/docs")
         .external_url_unchecked("/openapi.json", serde_json::to_value(crate::openapi::document()).unwrap_or_default());
     v1.merge(resources::health::routes())

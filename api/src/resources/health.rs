@@ -1,4 +1,4 @@
-//! Outside `/v1`: health, readiness, metrics, the OpenAPI document and the development issuer's keys.
+//! Outside `/v1`: health, readiness, metrics and the development issuer's keys.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -13,7 +13,6 @@ pub fn routes() -> Router<App> {
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
-        .route("/openapi.json", get(|| async { Json(crate::openapi::document()) }))
         .route("/.well-known/jwks.json", get(jwks))
 }
 

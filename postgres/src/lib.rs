@@ -1,0 +1,206 @@
+//! A private Postgres from installed binaries, in a data directory of its own: for `berth up` and for tests.
+//!
+//! It listens on a unix socket within its directory and on a port of loopback. Postgres refuses to run as root, so started by root it
+//! runs as the system's user `postgres`.
+
+use std::fs;
+use std::io::{self, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A running server. Dropping it stops it the fast way: sessions are cut, nothing that was committed is lost.
+#[derive(Debug)]
+pub struct Postgres {
+    child: Child,
+    port: u16,
+    password: String,
+}
+
+/// Who the server runs as, when we are root.
+#[derive(Clone, Copy)]
+struct Owner {
+    uid: u32,
+    gid: u32,
+}
+
+impl Postgres {
+    /// Starts the server in `dir`, initialising it the first time. `port` 0 takes a free one.
+    pub fn start(dir: &Path, port: u16) -> io::Result<Postgres> {
+        let bin = find_binaries()?;
+        let owner = if is_root() { Some(postgres_user()?) } else { None };
+        fs::create_dir_all(dir)?;
+        let dir = dir.canonicalize()?;
+        let cluster = dir.join("cluster");
+        if let Some(owner) = owner {
+            std::os::unix::fs::chown(&dir, Some(owner.uid), Some(owner.gid))?;
+        }
+        if !cluster.join("PG_VERSION").exists() {
+            init(&bin, &dir, &cluster, owner)?;
+        }
+        let password = fs::read_to_string(dir.join("password"))?.trim().to_owned();
+        let port = if port == 0 { free_port()? } else { port };
+        let log = fs::OpenOptions::new().create(true).append(true).open(dir.join("postgres.log"))?;
+        let mut command = as_owner(&bin.join("postgres"), owner);
+        command
+            .arg("-D")
+            .arg(&cluster)
+            .args(["-c", &format!("port={port}"), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="])
+            .args(["-c", "max_connections=200", "-c", "shared_buffers=128MB"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            // Its own group, so that a Ctrl-C in the terminal does not stop it before those who use it.
+            .process_group(0);
+        let child = command.spawn()?;
+        let mut server = Postgres { child, port, password };
+        server.wait_until_ready(&bin, &dir)?;
+        Ok(server)
+    }
+
+    /// Where to connect.
+    pub fn url(&self) -> String {
+        format!("postgres://berth:{}@127.0.0.1:{}/postgres?sslmode=disable", self.password, self.port)
+    }
+
+    fn wait_until_ready(&mut self, bin: &Path, dir: &Path) -> io::Result<()> {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Err(io::Error::other(format!(
+                    "Postgres ended at once ({status}); its log is {}",
+                    dir.join("postgres.log").display()
+                )));
+            }
+            let answers = TcpStream::connect(("127.0.0.1", self.port)).is_ok();
+            if answers && is_ready(bin, self.port)? {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    format!("Postgres did not start within a minute; its log is {}", dir.join("postgres.log").display()),
+                ));
+            }
+            std::thread::sleep(Duration::from_millis(30));
+        }
+    }
+
+    /// Stops the server and waits for it.
+    pub fn stop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            // SIGINT is Postgres' fast shutdown. Safety: a plain system call on our own child, which has not been waited for.
+            unsafe { libc::kill(self.child.id() as i32, libc::SIGINT) };
+            let _ = self.child.wait();
+        }
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn is_root() -> bool {
+    // Safety: the call has no preconditions.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// The newest version's folder of binaries.
+fn find_binaries() -> io::Result<PathBuf> {
+    let mut found: Vec<(u32, PathBuf)> = Vec::new();
+    for entry in fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten() {
+        let version = entry.file_name().to_string_lossy().parse().unwrap_or(0);
+        let bin = entry.path().join("bin");
+        if bin.join("initdb").exists() {
+            found.push((version, bin));
+        }
+    }
+    for folder in std::env::var("PATH").unwrap_or_default().split(':') {
+        if Path::new(folder).join("initdb").exists() {
+            found.push((0, PathBuf::from(folder)));
+        }
+    }
+    found
+        .into_iter()
+        .max()
+        .map(|(_, bin)| bin)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "Postgres is not installed; on Debian: apt-get install postgresql-15"))
+}
+
+fn postgres_user() -> io::Result<Owner> {
+    let passwd = fs::read_to_string("/etc/passwd")?;
+    let line = passwd
+        .lines()
+        .find(|l| l.starts_with("postgres:"))
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no user postgres to run the database as"))?;
+    let mut ids = line.split(':').skip(2).map(|id| id.parse::<u32>().map_err(io::Error::other));
+    match (ids.next(), ids.next()) {
+        (Some(uid), Some(gid)) => Ok(Owner { uid: uid?, gid: gid? }),
+        _ => Err(io::Error::other("the user postgres has no ids")),
+    }
+}
+
+fn as_owner(program: &Path, owner: Option<Owner>) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir("/");
+    if let Some(owner) = owner {
+        command.gid(owner.gid).uid(owner.uid);
+    }
+    command
+}
+
+fn init(bin: &Path, dir: &Path, cluster: &Path, owner: Option<Owner>) -> io::Result<()> {
+    let password = random_text()?;
+    let file = dir.join("password");
+    let mut out = fs::OpenOptions::new().write(true).create(true).truncate(true).mode_private().open(&file)?;
+    writeln!(out, "{password}")?;
+    if let Some(owner) = owner {
+        std::os::unix::fs::chown(&file, Some(owner.uid), Some(owner.gid))?;
+    }
+    let output = as_owner(&bin.join("initdb"), owner)
+        .args(["--username=berth", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"])
+        .arg(format!("--pwfile={}", file.display()))
+        .arg("-D")
+        .arg(cluster)
+        .output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("initdb failed: {}", String::from_utf8_lossy(&output.stderr).trim())))
+}
+
+trait PrivateMode {
+    fn mode_private(&mut self) -> &mut Self;
+}
+
+impl PrivateMode for fs::OpenOptions {
+    fn mode_private(&mut self) -> &mut Self {
+        use std::os::unix::fs::OpenOptionsExt;
+        self.mode(0o600)
+    }
+}
+
+/// 128 random bits as text.
+fn random_text() -> io::Result<String> {
+    use std::io::Read;
+    let mut bytes = [0u8; 16];
+    fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+fn is_ready(bin: &Path, port: u16) -> io::Result<bool> {
+    let program = bin.join("pg_isready");
+    if !program.exists() {
+        return Ok(true);
+    }
+    let status = Command::new(program).args(["-q", "-h", "127.0.0.1", "-p", &port.to_string()]).status()?;
+    Ok(status.success())
+}
