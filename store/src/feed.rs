@@ -143,7 +143,7 @@ async fn qos(connection: &mut PgConnection) -> Result<Vec<Event>, StoreError> {
 }
 
 async fn nodes(connection: &mut PgConnection, only: Option<&[String]>) -> Result<Vec<Event>, StoreError> {
-    let rows: Vec<(String, Json<berth_model::resources::Inventory>, Vec<String>, i32, bool, Vec<String>, Option<String>)> = sqlx::query_as(
+    let rows: Vec<NodeFields> = sqlx::query_as(
         "select name, inventory, features, weight, is_down, flags, reason from nodes where $1::text[] is null or name = any($1) order by name",
     )
     .bind(only)
@@ -168,6 +168,11 @@ async fn nodes(connection: &mut PgConnection, only: Option<&[String]>) -> Result
     }
     Ok(events)
 }
+
+type NodeFields = (String, Json<berth_model::resources::Inventory>, Vec<String>, i32, bool, Vec<String>, Option<String>);
+
+/// Job depended upon, kind, delay in minutes, progress.
+type DependencyFields = (i64, String, i32, String);
 
 #[derive(FromRow)]
 struct LiveJob {
@@ -194,7 +199,7 @@ struct LiveJob {
     allocated_at: Option<At>,
     started_at: Option<At>,
     held: Option<Json<Vec<NodeAllocation>>>,
-    dependencies: Option<Json<Vec<(i64, String, i32, String)>>>,
+    dependencies: Option<Json<Vec<DependencyFields>>>,
 }
 
 async fn jobs(connection: &mut PgConnection, only: Option<&[i64]>) -> Result<Vec<Event>, StoreError> {
@@ -282,7 +287,7 @@ impl LiveJob {
     }
 }
 
-fn dependency_status((job, kind, delay_minutes, progress): (i64, String, i32, String)) -> Result<DependencyStatus, StoreError> {
+fn dependency_status((job, kind, delay_minutes, progress): DependencyFields) -> Result<DependencyStatus, StoreError> {
     let kind: DependencyKind = match kind.as_str() {
         "after" => DependencyKind::After,
         "afterany" => DependencyKind::AfterAny,

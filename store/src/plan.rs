@@ -59,9 +59,9 @@ impl Db {
                 None => committed.conflicts.push(index),
             }
         }
-        for index in 0..starts.len() {
-            if let Some(task) = starts[index].array_index {
-                match split_task(&mut tx, starts[index].job.0 as i64, task as i32).await? {
+        for (index, start) in starts.iter().enumerate() {
+            if let Some(task) = start.array_index {
+                match split_task(&mut tx, start.job.0 as i64, task as i32).await? {
                     Some(row) => rows.push((index, row)),
                     None => committed.conflicts.push(index),
                 }
@@ -101,7 +101,7 @@ impl Db {
                  planned_start = excluded.planned_start, as_of = excluded.as_of",
         )
         .bind(verdicts.iter().map(|v| v.job.0 as i64).collect::<Vec<_>>())
-        .bind(verdicts.iter().map(|v| serde_json::to_string(v)).collect::<Result<Vec<_>, _>>()?)
+        .bind(verdicts.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?)
         .bind(verdicts.iter().map(|v| v.priority.total).collect::<Vec<_>>())
         .bind(verdicts.iter().map(|v| v.planned_start.as_ref().map(|p| At(p.at))).collect::<Vec<_>>())
         .bind(At(now))

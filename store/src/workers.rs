@@ -192,7 +192,7 @@ impl Db {
         .bind(node)
         .fetch_all(&mut *tx)
         .await?;
-        let signals: Vec<(i64, i32, i64, i32, Option<i32>, bool)> = sqlx::query_as(
+        let signals: Vec<SignalFields> = sqlx::query_as(
             "select g.job_id, g.attempt, g.id, g.signal, g.step, g.is_full from assignments s
              join job_signals g on g.job_id = s.job_id and g.attempt = s.attempt where s.node = $1 order by g.id",
         )
@@ -216,6 +216,9 @@ impl Db {
         Ok(())
     }
 }
+
+/// Job, attempt, id, signal, step, whether the batch shell gets it too.
+type SignalFields = (i64, i32, i64, i32, Option<i32>, bool);
 
 #[derive(FromRow)]
 struct AssignmentRow {
@@ -257,7 +260,7 @@ struct StepRow {
 }
 
 impl AssignmentRow {
-    fn assignment(self, steps: &[StepRow], signals: &[(i64, i32, i64, i32, Option<i32>, bool)]) -> Result<Assignment, StoreError> {
+    fn assignment(self, steps: &[StepRow], signals: &[SignalFields]) -> Result<Assignment, StoreError> {
         let stop = match self.stop_reason.as_deref().and_then(settle::stop_reason) {
             Some(reason) => Some(StopOrder { reason, grace_seconds: self.grace_seconds.max(0) as u64 }),
             None => None,

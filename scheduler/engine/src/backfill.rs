@@ -1,0 +1,106 @@
+//! Backfill: walk the queue and give each job its earliest instant on the profile.
+//!
+//! Now is a start. Later is a planned start: its nodes are taken off the profile, so no later job can delay it, and a later job
+//! starts only where it ends in time or stands elsewhere. The first [`Settings::depth`](crate::Settings) jobs get planned starts;
+//! beyond, jobs are only tried now (they still respect all planned starts). Jobs that can never fit are no obstacle.
+//! Of one array at most [`ARRAY_DEPTH`] tasks get planned starts in a pass, as with Slurm's `bf_max_job_array_resv`.
+
+use berth_model::JobId;
+
+use crate::amount::{Micros, NEVER};
+use crate::fit::Fitness;
+use crate::fleet::NodeIdx;
+use crate::keys::KeyId;
+use crate::pass::{Found, Pass};
+use crate::plan::Start;
+
+pub const ARRAY_DEPTH: usize = 20;
+
+/// A job that may start as far as policy goes.
+#[derive(Debug)]
+pub struct Queued {
+    pub job: JobId,
+    pub key: KeyId,
+    pub length: Micros,
+    /// It must have ended by then.
+    pub deadline: Option<Micros>,
+    /// Array tasks that may start, ascending; `None` for a plain job.
+    pub tasks: Option<Vec<u32>>,
+}
+
+/// Why a job did not start, or all of an array did not.
+#[derive(Clone, Debug)]
+pub enum Wait {
+    /// It started, every task of it.
+    No,
+    Planned {
+        at: Micros,
+        nodes: Vec<NodeIdx>,
+    },
+    /// Not now; beyond the depth to which starts are planned.
+    NotNow,
+    /// No start before its deadline allows it to end in time.
+    TooLate,
+    Unfit(Fitness),
+}
+
+#[derive(Debug)]
+pub struct Outcome {
+    pub wait: Wait,
+    /// Only planned starts of jobs ahead keep it from starting.
+    pub is_room_now: bool,
+    pub started: usize,
+}
+
+/// Walks `queue` in its order.
+pub fn walk(pass: &mut Pass<'_>, queue: &[Queued], depth: usize, starts: &mut Vec<Start>) -> Vec<Outcome> {
+    let mut planned = 0;
+    queue.iter().map(|queued| consider(pass, queued, depth, &mut planned, starts)).collect()
+}
+
+fn consider(pass: &mut Pass<'_>, queued: &Queued, depth: usize, planned: &mut usize, starts: &mut Vec<Start>) -> Outcome {
+    let mut outcome = Outcome { wait: Wait::No, is_room_now: false, started: 0 };
+    let fit = pass.fit(queued.key);
+    if fit.fitness != Fitness::Fits {
+        outcome.wait = Wait::Unfit(fit.fitness);
+        return outcome;
+    }
+    let plain: [Option<u32>; 1] = [None];
+    let count = queued.tasks.as_ref().map_or(plain.len(), Vec::len);
+    let mut reserved = 0;
+    for i in 0..count {
+        let index = queued.tasks.as_ref().map(|tasks| tasks[i]);
+        let by_deadline = queued.deadline.map_or(NEVER, |deadline| deadline.saturating_sub(queued.length));
+        let latest = if *planned >= depth || reserved >= ARRAY_DEPTH { pass.now.min(by_deadline) } else { by_deadline };
+        match pass.find(queued.key, &fit, queued.length, latest).filter(|found| found.at <= latest) {
+            Some(found) if found.at == pass.now => {
+                let nodes = pass.start(queued.job, index, queued.key, &fit, &found, queued.length);
+                starts.push(Start { job: queued.job, array_index: index, nodes });
+                outcome.started += 1;
+            }
+            Some(found) => {
+                pass.reserve(queued.key, &fit, &found, queued.length);
+                *planned += 1;
+                reserved += 1;
+                keep_first(&mut outcome.wait, &found);
+            }
+            None => {
+                if matches!(outcome.wait, Wait::No) {
+                    outcome.wait = if latest == by_deadline && latest < NEVER { Wait::TooLate } else { Wait::NotNow };
+                }
+                break;
+            }
+        }
+    }
+    if !matches!(outcome.wait, Wait::No) {
+        outcome.is_room_now = pass.has_room_now(queued.key, &fit);
+    }
+    outcome
+}
+
+/// An array is shown with the planned start of its first waiting task.
+fn keep_first(wait: &mut Wait, found: &Found) {
+    if matches!(wait, Wait::No) {
+        *wait = Wait::Planned { at: found.at, nodes: found.parts.iter().map(|(node, _)| *node).collect() };
+    }
+}

@@ -1,0 +1,188 @@
+//! Explanations: turning what a pass met into verdicts with objects, amounts, holders and advice.
+
+use berth_model::event::JobSnapshot;
+use berth_model::resources::{GpuDemand, Shape};
+use berth_model::verdict::{PlannedStart, Verdict};
+use berth_model::{JobId, hostlist};
+use jiff::Timestamp;
+
+use crate::amount::{Amount, Micros, NEVER, timestamp};
+use crate::fit::{Fit, Fitness};
+use crate::fleet::{Fleet, NodeIdx};
+
+/// Jobs named as holders in one verdict, at most.
+const MOST_HOLDERS: usize = 3;
+
+/// A verdict to begin with.
+pub fn say(code: &str, rule: &str, object: String) -> Verdict {
+    Verdict {
+        code: code.to_owned(),
+        rule: rule.to_owned(),
+        object,
+        have: None,
+        need: None,
+        holders: Vec::new(),
+        clears_at: None,
+        advice: None,
+    }
+}
+
+/// The words of a verdict, one after the other.
+pub trait Words {
+    fn have(self, text: impl Into<String>) -> Self;
+    fn need(self, text: impl Into<String>) -> Self;
+    fn holders(self, jobs: Vec<String>) -> Self;
+    fn clears(self, at: Timestamp) -> Self;
+    fn advice(self, text: impl Into<String>) -> Self;
+}
+
+impl Words for Verdict {
+    fn have(mut self, text: impl Into<String>) -> Self {
+        self.have = Some(text.into());
+        self
+    }
+    fn need(mut self, text: impl Into<String>) -> Self {
+        self.need = Some(text.into());
+        self
+    }
+    fn holders(mut self, jobs: Vec<String>) -> Self {
+        self.holders = jobs;
+        self
+    }
+    fn clears(mut self, at: Timestamp) -> Self {
+        self.clears_at = Some(at);
+        self
+    }
+    fn advice(mut self, text: impl Into<String>) -> Self {
+        self.advice = Some(text.into());
+        self
+    }
+}
+
+/// What the nodes of a key have free now, and who holds the rest: worked out once a key and pass.
+#[derive(Clone, Debug)]
+pub struct Ground {
+    pub have: String,
+    pub holders: Vec<String>,
+}
+
+pub fn ground(fleet: &Fleet, fit: &Fit) -> Ground {
+    let mut free = Amount::default();
+    let mut ends: Vec<(Micros, JobId)> = Vec::new();
+    for at in &fit.candidates.usable {
+        let mut left = fleet.class(*at).total;
+        for holding in &fleet.nodes[*at as usize].holdings {
+            left = left.minus(&fleet.amount(*at, holding));
+            ends.push((holding.end, holding.owner));
+        }
+        free = free.plus(&left);
+    }
+    ends.sort_unstable();
+    let mut holders: Vec<String> = Vec::new();
+    for (_, job) in ends {
+        let name = format!("job/{job}");
+        if !holders.contains(&name) {
+            holders.push(name);
+        }
+        if holders.len() == MOST_HOLDERS {
+            break;
+        }
+    }
+    let nodes = fit.candidates.usable.len();
+    let gpus = if free.gpu_count() > 0 { format!(", {} GPUs", free.gpu_count()) } else { String::new() };
+    Ground { have: format!("{} CPUs{gpus} free on {nodes} nodes", free.cpus), holders }
+}
+
+/// A shape in words: `4 nodes, 8 tasks of 12 CPUs, 8 GPUs a node`.
+pub fn words(shape: &Shape) -> String {
+    let nodes = if shape.min_nodes == 1 { "1 node".to_owned() } else { format!("{} nodes", shape.min_nodes) };
+    let cpus = if shape.cpus_per_task == 1 { "1 CPU".to_owned() } else { format!("{} CPUs", shape.cpus_per_task) };
+    let tasks = if shape.tasks == 1 { format!("1 task of {cpus}") } else { format!("{} tasks of {cpus}", shape.tasks) };
+    let gpus = match &shape.gpus {
+        GpuDemand::None => String::new(),
+        GpuDemand::Total(gpus) => format!(", {gpus} GPUs"),
+        GpuDemand::PerNode(gpus) => format!(", {gpus} GPUs a node"),
+        GpuDemand::PerTask(gpus) => format!(", {gpus} GPUs a task"),
+    };
+    let whole = if shape.exclusive { ", whole nodes" } else { "" };
+    format!("{nodes}, {tasks}{gpus}{whole}")
+}
+
+/// A job that waits for resources, or behind jobs ahead of it.
+pub fn waits(job: &JobSnapshot, ground: &Ground, is_room_now: bool, ahead: &[JobId], at: Option<Micros>) -> Verdict {
+    let object = format!("partition/{}", job.partition);
+    let mut verdict = if is_room_now {
+        let holders = ahead.iter().rev().take(MOST_HOLDERS).map(|j| format!("job/{j}")).collect();
+        say("priority", "a job must not delay the planned starts of jobs ahead of it", object)
+            .have("room now, but planned for jobs ahead")
+            .holders(holders)
+            .advice("a shorter time limit may let it start before them")
+    } else {
+        say("resources", "all of a job's nodes must have room at the same time", object)
+            .have(ground.have.clone())
+            .holders(ground.holders.clone())
+            .advice("nothing to do: it starts when the jobs that hold the resources end")
+    };
+    verdict.need = Some(words(&job.shape));
+    verdict.clears_at = at.filter(|at| *at < NEVER).map(timestamp);
+    verdict
+}
+
+/// A job that no start can be found for.
+pub fn unfit(fleet: &Fleet, job: &JobSnapshot, fit: &Fit, fitness: Fitness) -> Verdict {
+    let object = format!("partition/{}", job.partition);
+    match fitness {
+        Fitness::NodesUnavailable => {
+            let names = names(fleet, &fit.candidates.unusable);
+            say("nodes_unavailable", "a job starts only on nodes that are in service", format!("node/{names}"))
+                .have(reasons(fleet, &fit.candidates.unusable))
+                .need(words(&job.shape))
+                .advice("wait until the nodes are back, or ask for other nodes")
+        }
+        Fitness::NoSuchNodes => say("constraint_unsatisfiable", "enough nodes must match partition, constraint and node lists", object)
+            .have(format!("{} matching nodes", fit.candidates.usable.len() + fit.candidates.unusable.len()))
+            .need(words(&job.shape))
+            .advice("relax the constraint or the node lists, or use another partition"),
+        Fitness::TooLarge | Fitness::Fits => {
+            say("shape_unsatisfiable", "the nodes of the partition, all free, must be able to hold the job", object)
+                .have(largest(fleet, &fit.candidates.usable))
+                .need(words(&job.shape))
+                .advice("ask for less on each node, or for fewer nodes")
+        }
+    }
+}
+
+fn names(fleet: &Fleet, nodes: &[NodeIdx]) -> String {
+    hostlist::fold(nodes.iter().map(|at| &fleet.nodes[*at as usize].node.name))
+}
+
+fn reasons(fleet: &Fleet, nodes: &[NodeIdx]) -> String {
+    let mut reasons: Vec<String> = Vec::new();
+    for at in nodes {
+        let node = &fleet.nodes[*at as usize].node;
+        let state = if node.is_down { "down" } else { "drained" };
+        let reason = node.reason.as_deref().map_or(state.to_owned(), |r| format!("{state}: {r}"));
+        if !reasons.contains(&reason) && reasons.len() < MOST_HOLDERS {
+            reasons.push(reason);
+        }
+    }
+    reasons.join("; ")
+}
+
+fn largest(fleet: &Fleet, nodes: &[NodeIdx]) -> String {
+    let best = nodes.iter().map(|at| fleet.class(*at)).max_by_key(|c| (c.total.gpu_count(), c.total.cpus, c.total.memory));
+    match best {
+        Some(class) => format!(
+            "{} nodes; the largest has {} CPUs, {}, {} GPUs",
+            nodes.len(),
+            class.total.cpus,
+            berth_model::Bytes(class.total.memory),
+            class.total.gpu_count()
+        ),
+        None => "no nodes in service".to_owned(),
+    }
+}
+
+pub fn planned(fleet: &Fleet, at: Micros, nodes: &[NodeIdx]) -> PlannedStart {
+    PlannedStart { at: timestamp(at), nodes: names(fleet, nodes) }
+}

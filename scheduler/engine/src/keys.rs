@@ -1,0 +1,91 @@
+//! Keys: jobs that placement cannot tell apart share one, and with it all that has been worked out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use berth_model::event::JobSnapshot;
+use berth_model::resources::Shape;
+use berth_model::{Name, NodeName};
+
+use crate::fit::Fit;
+
+pub type KeyId = u32;
+
+/// All of a job that decides where it may run.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    pub shape: Shape,
+    pub ground: Ground,
+}
+
+/// The nodes a job may use, whatever its shape.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ground {
+    pub partition: Name,
+    pub constraint: Option<Vec<BTreeSet<String>>>,
+    pub required: BTreeSet<NodeName>,
+    pub excluded: BTreeSet<NodeName>,
+}
+
+impl Key {
+    pub fn of(job: &JobSnapshot) -> Self {
+        Key {
+            shape: job.shape.clone(),
+            ground: Ground {
+                partition: job.partition.clone(),
+                constraint: job.constraint.clone(),
+                required: job.required_nodes.clone(),
+                excluded: job.excluded_nodes.clone(),
+            },
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct KeyEntry {
+    pub key: Arc<Key>,
+    uses: u32,
+    /// Worked out for the fleet of this epoch.
+    pub fit: Option<(u64, Arc<Fit>)>,
+}
+
+/// Keys in use. Ids are reused and never decide anything.
+#[derive(Debug, Default)]
+pub struct Keys {
+    pub entries: Vec<KeyEntry>,
+    ids: BTreeMap<Arc<Key>, KeyId>,
+    free: Vec<KeyId>,
+}
+
+impl Keys {
+    pub fn acquire(&mut self, key: Key) -> KeyId {
+        if let Some(id) = self.ids.get(&key) {
+            self.entries[*id as usize].uses += 1;
+            return *id;
+        }
+        let key = Arc::new(key);
+        let entry = KeyEntry { key: key.clone(), uses: 1, fit: None };
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.entries[id as usize] = entry;
+                id
+            }
+            None => {
+                self.entries.push(entry);
+                self.entries.len() as KeyId - 1
+            }
+        };
+        self.ids.insert(key, id);
+        id
+    }
+
+    pub fn release(&mut self, id: KeyId) {
+        let entry = &mut self.entries[id as usize];
+        entry.uses -= 1;
+        if entry.uses == 0 {
+            entry.fit = None;
+            self.ids.remove(&entry.key);
+            self.free.push(id);
+        }
+    }
+}

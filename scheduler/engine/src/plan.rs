@@ -1,0 +1,43 @@
+//! What a plan says.
+
+use berth_model::JobId;
+use berth_model::resources::NodeAllocation;
+use berth_model::verdict::JobVerdict;
+use jiff::Timestamp;
+
+/// The engine's decisions at one instant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    pub now: Timestamp,
+    /// What starts now, in queue order.
+    pub starts: Vec<Start>,
+    /// One for every job that stays pending, in queue order. The loop writes those that changed.
+    pub verdicts: Vec<JobVerdict>,
+    /// Pending jobs past their deadline, by id.
+    pub expired: Vec<JobId>,
+    /// Jobs that run past their time limit and its grace: their workers are lost or stuck. By id.
+    pub overdue: Vec<JobId>,
+    /// The next instant at which the plan could change by time alone. The slow drift of ages is not counted.
+    pub wake_at: Option<Timestamp>,
+}
+
+/// A job, or one task of an array, that gets nodes now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    pub job: JobId,
+    pub array_index: Option<u32>,
+    pub nodes: Vec<NodeAllocation>,
+}
+
+impl Plan {
+    pub(crate) fn at(now: Timestamp) -> Self {
+        Plan { now, starts: Vec::new(), verdicts: Vec::new(), expired: Vec::new(), overdue: Vec::new(), wake_at: None }
+    }
+
+    /// Wakes the loop no later than `at`.
+    pub(crate) fn wake_by(&mut self, at: Timestamp) {
+        if at > self.now && self.wake_at.is_none_or(|earlier| at < earlier) {
+            self.wake_at = Some(at);
+        }
+    }
+}

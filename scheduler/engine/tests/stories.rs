@@ -1,0 +1,360 @@
+//! The planner's rules as stories: a small world, a plan, what starts and why the rest waits.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth_engine::{Engine, Plan};
+use berth_model::event::{Event, JobSnapshot, RunningAttempt};
+use berth_model::node::Node;
+use berth_model::policy::{Partition, Policy, Qos};
+use berth_model::resources::{Gpu, GpuDemand, Gpus, Inventory, MemoryDemand, NodeAllocation, NumaNode, Shape};
+use berth_model::state::{Hold, JobState, NodeFlag};
+use berth_model::{Bytes, JobId, Name, NodeName};
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+
+const GIB: u64 = 1 << 30;
+
+fn noon() -> Timestamp {
+    "2026-01-01T12:00:00Z".parse().unwrap()
+}
+
+fn at(minutes: i64) -> Timestamp {
+    noon() + SignedDuration::from_mins(minutes)
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+/// `n1`, `n2`, … with 16 CPUs, 64 GiB and GPUs, on two NUMA nodes.
+fn node(number: u32, gpus: u32) -> Node {
+    let numa = |id: u32| NumaNode { id, cpus: (id * 8..id * 8 + 8).collect() };
+    let gpu = |index: u32| Gpu {
+        index,
+        uuid: format!("GPU-{number}-{index}"),
+        kind: "h100".to_owned(),
+        memory_bytes: Bytes(80 * GIB),
+        numa: Some(index * 2 / gpus.max(1)),
+        fault: None,
+    };
+    Node {
+        name: NodeName::new(format!("n{number}")).unwrap(),
+        inventory: Inventory {
+            cpus: (0..16).collect(),
+            numa: vec![numa(0), numa(1)],
+            sockets: 2,
+            threads_per_core: 1,
+            memory_bytes: Bytes(64 * GIB),
+            gpus: (0..gpus).map(gpu).collect(),
+            facts: BTreeMap::new(),
+        },
+        features: BTreeSet::new(),
+        weight: 1,
+        is_down: false,
+        flags: BTreeSet::new(),
+        reason: None,
+    }
+}
+
+fn shape(nodes: u32, cpus: u32) -> Shape {
+    Shape {
+        min_nodes: nodes,
+        max_nodes: nodes,
+        tasks: nodes,
+        tasks_per_node: Some(1),
+        cpus_per_task: cpus,
+        memory: MemoryDemand::PerCpu(Bytes(GIB)),
+        gpus: GpuDemand::None,
+        exclusive: false,
+    }
+}
+
+fn gpus_per_node(nodes: u32, count: u32) -> Shape {
+    Shape { gpus: GpuDemand::PerNode(Gpus { kind: Some("h100".to_owned()), count }), ..shape(nodes, 1) }
+}
+
+fn job(id: u64, shape: Shape, minutes: u64) -> JobSnapshot {
+    JobSnapshot {
+        id: JobId(id),
+        tenant: name("acme"),
+        account: name("default"),
+        user: name("ann"),
+        partition: name("main"),
+        qos: name("normal"),
+        name: format!("job-{id}"),
+        state: JobState::Pending,
+        hold: None,
+        shape,
+        time_limit: minutes * 60,
+        submit_time: noon() - SignedDuration::from_secs(1000 - id as i64),
+        not_before: None,
+        deadline: None,
+        nice: 0,
+        constraint: None,
+        required_nodes: BTreeSet::new(),
+        excluded_nodes: BTreeSet::new(),
+        is_expedited: false,
+        dependencies: Vec::new(),
+        dependency_any: false,
+        is_singleton: false,
+        array: None,
+        attempt: None,
+    }
+}
+
+/// A job that has run on whole nodes since noon.
+fn running(id: u64, nodes: &[u32], minutes: u64) -> JobSnapshot {
+    let allocation = |n: &u32| NodeAllocation {
+        node: NodeName::new(format!("n{n}")).unwrap(),
+        cpus: (0..16).collect(),
+        memory_bytes: Bytes(64 * GIB),
+        gpus: (0..8).collect(),
+        tasks: 1,
+    };
+    let attempt =
+        RunningAttempt { number: 1, allocated_at: noon(), started_at: Some(noon()), nodes: nodes.iter().map(allocation).collect() };
+    JobSnapshot { state: JobState::Running, attempt: Some(attempt), ..job(id, shape(nodes.len() as u32, 16), minutes) }
+}
+
+struct World(Engine);
+
+impl World {
+    fn nodes(count: u32, gpus: u32) -> World {
+        let mut engine = Engine::new();
+        engine.apply(Event::Policy(Policy::default()));
+        engine.apply(Event::Qos(Qos {
+            name: name("normal"),
+            priority: 0,
+            max_time_seconds: None,
+            allow_tenants: BTreeSet::new(),
+            description: None,
+        }));
+        engine.apply(Event::Qos(Qos {
+            name: name("high"),
+            priority: 100,
+            max_time_seconds: None,
+            allow_tenants: BTreeSet::new(),
+            description: None,
+        }));
+        engine.apply(Event::Partition(Partition { is_default: true, ..Partition::of_all_nodes(name("main")) }));
+        for n in 1..=count {
+            engine.apply(Event::Node(Box::new(node(n, gpus))));
+        }
+        World(engine)
+    }
+
+    fn with(mut self, job: JobSnapshot) -> World {
+        self.0.apply(Event::Job(Box::new(job)));
+        self
+    }
+
+    fn plan(&mut self) -> Plan {
+        self.0.plan(at(0))
+    }
+}
+
+fn starts(plan: &Plan) -> Vec<u64> {
+    plan.starts.iter().map(|s| s.job.0).collect()
+}
+
+fn first_code(plan: &Plan, id: u64) -> String {
+    plan.verdicts.iter().find(|v| v.job.0 == id).expect("a verdict for every pending job").verdicts[0].code.clone()
+}
+
+fn planned(plan: &Plan, id: u64) -> Option<Timestamp> {
+    plan.verdicts.iter().find(|v| v.job.0 == id)?.planned_start.as_ref().map(|p| p.at)
+}
+
+#[test]
+fn a_short_job_fills_the_gap_before_the_big_one() {
+    let mut world = World::nodes(4, 8)
+        .with(running(1, &[1, 2, 3], 60))
+        .with(job(2, shape(4, 16), 120))
+        .with(job(3, shape(1, 16), 30))
+        .with(job(4, shape(1, 16), 90));
+    let plan = world.plan();
+    assert_eq!(starts(&plan), [3]);
+    assert_eq!(planned(&plan, 2), Some(at(60)));
+    // It would not end before the big one's planned start.
+    assert_eq!(planned(&plan, 4), Some(at(180)));
+}
+
+#[test]
+fn a_job_that_ends_just_when_the_big_one_begins_does_not_delay_it() {
+    let mut world = World::nodes(2, 8).with(running(1, &[1], 60)).with(job(2, shape(2, 16), 10)).with(job(3, shape(1, 16), 60));
+    let plan = world.plan();
+    assert_eq!(starts(&plan), [3]);
+    assert_eq!(planned(&plan, 2), Some(at(60)));
+}
+
+#[test]
+fn a_gang_starts_whole_or_not_at_all() {
+    let mut world = World::nodes(3, 8).with(running(1, &[1], 60)).with(job(2, shape(3, 1), 10));
+    let plan = world.plan();
+    assert_eq!(starts(&plan), [0u64; 0]);
+    assert_eq!(first_code(&plan, 2), "resources");
+    assert_eq!(plan.verdicts[0].verdicts[0].holders, ["job/1"]);
+}
+
+#[test]
+fn gpus_are_given_by_index_and_never_twice() {
+    let mut world = World::nodes(1, 8).with(job(1, gpus_per_node(1, 3), 10)).with(job(2, gpus_per_node(1, 3), 10)).with(job(
+        3,
+        gpus_per_node(1, 3),
+        10,
+    ));
+    let plan = world.plan();
+    assert_eq!(starts(&plan), [1, 2]);
+    let given: Vec<u32> = plan.starts.iter().flat_map(|s| s.nodes[0].gpus.clone()).collect();
+    assert_eq!(given.iter().collect::<BTreeSet<_>>().len(), 6, "{given:?}");
+    assert_eq!(first_code(&plan, 3), "resources");
+}
+
+#[test]
+fn a_faulty_gpu_is_not_given() {
+    let mut sick = node(1, 2);
+    sick.inventory.gpus[0].fault = Some("xid 79".to_owned());
+    let mut world = World::nodes(0, 0);
+    world.0.apply(Event::Node(Box::new(sick)));
+    let mut world = world.with(job(1, gpus_per_node(1, 1), 10)).with(job(2, gpus_per_node(1, 2), 10));
+    let plan = world.plan();
+    assert_eq!(plan.starts[0].nodes[0].gpus, [1]);
+    assert_eq!(first_code(&plan, 2), "shape_unsatisfiable");
+}
+
+#[test]
+fn qos_goes_before_submission_order() {
+    let mut world = World::nodes(1, 0).with(job(1, shape(1, 16), 10)).with(JobSnapshot { qos: name("high"), ..job(2, shape(1, 16), 10) });
+    let plan = world.plan();
+    assert_eq!(starts(&plan), [2]);
+    assert_eq!(first_code(&plan, 1), "resources");
+}
+
+#[test]
+fn each_cause_that_holds_a_job_is_named() {
+    let held = JobSnapshot { hold: Some(Hold::User), not_before: Some(at(60)), ..job(1, shape(1, 1), 10) };
+    let mut world = World::nodes(1, 0)
+        .with(held)
+        .with(JobSnapshot { partition: name("gone"), ..job(2, shape(1, 1), 10) })
+        .with(job(3, shape(1, 99), 10))
+        .with(job(4, shape(5, 1), 10))
+        .with(JobSnapshot { constraint: Some(vec![BTreeSet::from(["nvlink".to_owned()])]), ..job(5, shape(1, 1), 10) });
+    let plan = world.plan();
+    let codes: Vec<&str> = plan.verdicts.iter().find(|v| v.job.0 == 1).unwrap().verdicts.iter().map(|v| v.code.as_str()).collect();
+    assert_eq!(codes, ["held_user", "begin_time"]);
+    assert_eq!(first_code(&plan, 2), "partition_down");
+    assert_eq!(first_code(&plan, 3), "shape_unsatisfiable");
+    assert_eq!(first_code(&plan, 5), "constraint_unsatisfiable");
+    assert_eq!(starts(&plan), [0u64; 0]);
+    assert!(plan.wake_at.is_some_and(|wake| wake <= at(60)));
+}
+
+#[test]
+fn a_drained_node_is_named_with_its_reason() {
+    let mut drained = node(1, 0);
+    drained.flags.insert(NodeFlag::Drain);
+    drained.reason = Some("bad fan".to_owned());
+    let mut world = World::nodes(0, 0);
+    world.0.apply(Event::Node(Box::new(drained)));
+    let mut world = world.with(job(1, shape(1, 1), 10));
+    let plan = world.plan();
+    let verdict = &plan.verdicts[0].verdicts[0];
+    assert_eq!((verdict.code.as_str(), verdict.object.as_str()), ("nodes_unavailable", "node/n1"));
+    assert_eq!(verdict.have.as_deref(), Some("drained: bad fan"));
+    world.0.apply(Event::Node(Box::new(node(1, 0))));
+    assert_eq!(starts(&world.plan()), [1]);
+}
+
+#[test]
+fn an_array_runs_as_many_tasks_as_its_throttle_says() {
+    let array = berth_model::event::ArrayProgress { pending: vec![0, 1, 2, 3], running: 1, throttle: Some(3) };
+    let mut world = World::nodes(1, 0).with(JobSnapshot { array: Some(array), ..job(1, shape(1, 1), 10) });
+    let plan = world.plan();
+    assert_eq!(plan.starts.iter().map(|s| s.array_index).collect::<Vec<_>>(), [Some(0), Some(1)]);
+    assert_eq!(first_code(&plan, 1), "array_throttle");
+}
+
+#[test]
+fn a_refused_start_gives_its_nodes_back_and_a_confirmed_one_is_held_once() {
+    let mut world = World::nodes(1, 0).with(job(1, shape(1, 16), 10)).with(job(2, shape(1, 16), 10));
+    assert_eq!(starts(&world.plan()), [1]);
+    assert_eq!(starts(&world.plan()), [0u64; 0], "unconfirmed starts hold their nodes");
+    world.0.retract(JobId(1), None);
+    world.0.apply(Event::JobGone(JobId(1)));
+    assert_eq!(starts(&world.plan()), [2]);
+    world.0.confirm(JobId(2), None);
+    world.0.apply(Event::Job(Box::new(running(2, &[1], 10))));
+    let mut world = world.with(job(3, shape(1, 16), 10));
+    assert_eq!(starts(&world.plan()), [0u64; 0]);
+    world.0.apply(Event::JobGone(JobId(2)));
+    assert_eq!(starts(&world.plan()), [3]);
+}
+
+fn any_job(id: u64) -> impl Strategy<Value = JobSnapshot> {
+    (1u32..4, 1u32..17, 0u32..9, 1u64..200, any::<bool>()).prop_map(move |(nodes, cpus, gpus, minutes, exclusive)| {
+        let mut wanted = if gpus == 0 { shape(nodes, cpus) } else { Shape { cpus_per_task: cpus, ..gpus_per_node(nodes, gpus) } };
+        wanted.exclusive = exclusive && cpus > 12;
+        job(id, wanted, minutes)
+    })
+}
+
+fn any_queue() -> impl Strategy<Value = Vec<JobSnapshot>> {
+    (1u64..25).prop_flat_map(|n| (1..=n).map(any_job).collect::<Vec<_>>())
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_given_twice_and_gangs_are_whole(queue in any_queue()) {
+        let mut world = World::nodes(4, 8).with(running(1000, &[2], 30));
+        for job in &queue {
+            world.0.apply(Event::Job(Box::new(job.clone())));
+        }
+        let plan = world.plan();
+        let mut cpus = BTreeSet::new();
+        let mut gpus = BTreeSet::new();
+        let mut memory = BTreeMap::<NodeName, u64>::new();
+        for start in &plan.starts {
+            let job = queue.iter().find(|j| j.id == start.job).unwrap();
+            prop_assert_eq!(start.nodes.len() as u32, job.shape.min_nodes);
+            for given in &start.nodes {
+                prop_assert_ne!(given.node.as_str(), "n2");
+                prop_assert!(given.cpus.len() as u32 >= job.shape.cpus_per_task);
+                for cpu in &given.cpus {
+                    prop_assert!(cpus.insert((given.node.clone(), *cpu)), "CPU given twice");
+                }
+                for gpu in &given.gpus {
+                    prop_assert!(gpus.insert((given.node.clone(), *gpu)), "GPU given twice");
+                }
+                let held = memory.entry(given.node.clone()).or_default();
+                *held += given.memory_bytes.0;
+                prop_assert!(*held <= 64 * GIB, "memory given twice");
+            }
+        }
+        let told: BTreeSet<JobId> = plan.verdicts.iter().map(|v| v.job).chain(plan.starts.iter().map(|s| s.job)).collect();
+        prop_assert_eq!(told.len(), queue.len(), "every job starts or has a verdict");
+    }
+
+    #[test]
+    fn the_same_events_give_the_same_plan(queue in any_queue()) {
+        let build = || {
+            let mut world = World::nodes(4, 8);
+            for job in &queue {
+                world.0.apply(Event::Job(Box::new(job.clone())));
+            }
+            world.plan()
+        };
+        prop_assert_eq!(build(), build());
+    }
+
+    #[test]
+    fn later_jobs_never_delay_the_head(queue in any_queue()) {
+        let head = job(0, shape(4, 16), 60);
+        let mut alone = World::nodes(4, 8).with(running(1000, &[2], 30)).with(head.clone());
+        let expected = planned(&alone.plan(), 0);
+        let mut crowded = World::nodes(4, 8).with(running(1000, &[2], 30)).with(head);
+        for job in &queue {
+            crowded.0.apply(Event::Job(Box::new(job.clone())));
+        }
+        prop_assert_eq!(planned(&crowded.plan(), 0), expected);
+    }
+}

@@ -1,0 +1,67 @@
+//! The leader: takes the lease, feeds the engine with events, and commits what it plans. A standby waits for the lease.
+//!
+//! The loop holds no truth of its own. When anything fails it drops the engine, takes a new snapshot and goes on; when the lease is
+//! lost it becomes a standby again.
+
+mod lead;
+
+use std::time::Duration;
+
+use berth_store::lease::Lease;
+use berth_store::{Db, StoreError};
+use tokio::sync::watch;
+
+/// How a scheduler runs.
+#[derive(Clone, Debug)]
+pub struct SchedulerConfig {
+    /// Shown as the leader's name.
+    pub holder: String,
+    /// Life of the lease without renewal.
+    pub lease: Duration,
+}
+
+impl Default for SchedulerConfig {
+    fn default() -> Self {
+        SchedulerConfig { holder: format!("scheduler-{}", std::process::id()), lease: Duration::from_secs(10) }
+    }
+}
+
+/// Time between a standby's tries for the lease.
+const STANDBY_POLL: Duration = Duration::from_millis(100);
+
+/// Runs until `stopping` turns true: as a standby, or as the leader.
+pub async fn run(db: Db, config: SchedulerConfig, mut stopping: watch::Receiver<bool>) {
+    loop {
+        tokio::select! {
+            _ = stopping.wait_for(|stop| *stop) => return,
+            lease = db.try_lead(&config.holder, config.lease) => match lease {
+                Ok(Some(lease)) => term(&db, lease, &mut stopping).await,
+                Ok(None) => tokio::time::sleep(STANDBY_POLL).await,
+                Err(error) => {
+                    tracing::warn!(%error, "the lease cannot be asked for");
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+            },
+        }
+        if *stopping.borrow() {
+            return;
+        }
+    }
+}
+
+/// One term of leadership.
+async fn term(db: &Db, mut lease: Lease, stopping: &mut watch::Receiver<bool>) {
+    tracing::info!(epoch = lease.epoch, "leading");
+    let ended = lead::lead(db, &mut lease, stopping).await;
+    match ended {
+        Ok(()) => {
+            let _ = lease.release().await;
+        }
+        Err(StoreError::Fenced) => tracing::warn!("the lease was taken by another scheduler"),
+        Err(error) => {
+            tracing::warn!(%error, "leading was interrupted; beginning anew");
+            let _ = lease.release().await;
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+}
