@@ -31,22 +31,20 @@ const STANDBY_POLL: Duration = Duration::from_millis(100);
 
 /// Runs until `stopping` turns true: as a standby, or as the leader.
 pub async fn run(db: Db, config: SchedulerConfig, mut stopping: watch::Receiver<bool>) {
-    loop {
-        tokio::select! {
-            _ = stopping.wait_for(|stop| *stop) => return,
-            lease = db.try_lead(&config.holder, config.lease) => match lease {
-                Ok(Some(lease)) => term(&db, lease, &mut stopping).await,
-                Ok(None) => tokio::time::sleep(STANDBY_POLL).await,
-                Err(error) => {
-                    tracing::warn!(%error, "the lease cannot be asked for");
-                    tokio::time::sleep(Duration::from_secs(1)).await;
-                }
-            },
-        }
-        if *stopping.borrow() {
-            return;
+    while !*stopping.borrow() {
+        match db.try_lead(&config.holder, config.lease).await {
+            Ok(Some(lease)) => term(&db, lease, &mut stopping).await,
+            Ok(None) => pause(STANDBY_POLL, &mut stopping).await,
+            Err(error) => {
+                tracing::warn!(%error, "the lease cannot be asked for");
+                pause(Duration::from_secs(1), &mut stopping).await;
+            }
         }
     }
+}
+
+async fn pause(time: Duration, stopping: &mut watch::Receiver<bool>) {
+    let _ = tokio::time::timeout(time, stopping.wait_for(|stop| *stop)).await;
 }
 
 /// One term of leadership.

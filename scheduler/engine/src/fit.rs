@@ -174,7 +174,8 @@ pub fn spread(
         let Some(free) = free(node) else { continue };
         let class = fleet.class(node);
         let has = |tasks: u32, gpus: u32| node_need(shape, class, limits, Share { tasks, gpus }).is_some_and(|need| free.covers(&need));
-        if !has(1, 0) && !(shape.min_nodes > shape.tasks && has(0, 0)) {
+        let has_spare_nodes = shape.min_nodes > shape.tasks;
+        if !(has(1, 0) || has_spare_nodes && has(0, 0)) {
             continue;
         }
         let tasks = largest(most_tasks, |tasks| has(tasks, 0));

@@ -90,12 +90,11 @@ impl Search {
         later.clear();
         for (i, &node) in wanted.candidates.iter().enumerate() {
             let mut bound = self.bounds[i];
-            if bound < at || (bound == at && self.seen[i] != profile.version[node as usize]) {
-                if let Some(need) = &wanted.needs[fleet.nodes[node as usize].class as usize] {
-                    bound = profile.lines[node as usize].next_fit(need, at, wanted.length);
-                    self.bounds[i] = bound;
-                    self.seen[i] = profile.version[node as usize];
-                }
+            let is_stale = bound < at || (bound == at && self.seen[i] != profile.version[node as usize]);
+            if is_stale && let Some(need) = &wanted.needs[fleet.nodes[node as usize].class as usize] {
+                bound = profile.lines[node as usize].next_fit(need, at, wanted.length);
+                self.bounds[i] = bound;
+                self.seen[i] = profile.version[node as usize];
             }
             if bound == at {
                 ready.push(node);
