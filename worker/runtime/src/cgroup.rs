@@ -1,0 +1,238 @@
+//! Control groups: the walls around a step, and the counters that tell what it used. Version 1 (controllers mounted one by one),
+//! version 2, and machines where cgroups cannot be written: there steps run without walls, and the node says so.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::{Limits, Usage};
+
+/// How this machine's cgroups are laid out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Mount points by controller.
+    V1(Vec<(String, PathBuf)>),
+    V2(PathBuf),
+    /// No writable cgroups.
+    None,
+}
+
+/// Controllers that are used, where version 1 has them.
+const CONTROLLERS: [&str; 5] = ["memory", "pids", "cpuset", "cpuacct", "freezer"];
+
+impl Layout {
+    /// Looks at the machine; a layout that cannot be written counts as none.
+    pub fn detect() -> Layout {
+        let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
+        let mut v1 = Vec::new();
+        let mut v2 = None;
+        for line in mounts.lines() {
+            let fields: Vec<&str> = line.split(' ').collect();
+            let [_, path, kind, options, ..] = fields.as_slice() else { continue };
+            match *kind {
+                "cgroup" => v1.extend(
+                    CONTROLLERS.iter().filter(|c| options.split(',').any(|o| o == **c)).map(|c| ((*c).to_owned(), PathBuf::from(path))),
+                ),
+                "cgroup2" => v2 = v2.or(Some(PathBuf::from(path))),
+                _ => {}
+            }
+        }
+        let layout = if v1.iter().any(|(c, _)| c == "memory") {
+            Layout::V1(v1)
+        } else {
+            v2.filter(|root| fs::read_to_string(root.join("cgroup.controllers")).is_ok_and(|c| c.contains("memory")))
+                .map_or(Layout::None, Layout::V2)
+        };
+        if layout.is_writable() { layout } else { Layout::None }
+    }
+
+    fn is_writable(&self) -> bool {
+        let probe = Group::new(self, "probe");
+        let made = probe.create(&Limits::default()).is_ok();
+        probe.remove();
+        made
+    }
+
+    /// For people and for the node's facts.
+    pub fn describe(&self) -> &'static str {
+        match self {
+            Layout::V1(_) => "v1",
+            Layout::V2(_) => "v2",
+            Layout::None => "not writable: limits are not enforced",
+        }
+    }
+}
+
+/// One step's group, in each controller's hierarchy.
+#[derive(Clone, Debug)]
+pub struct Group {
+    layout: Layout,
+    name: String,
+}
+
+impl Group {
+    /// The group `berth/<name>`; nothing is made yet.
+    pub fn new(layout: &Layout, name: &str) -> Group {
+        Group { layout: layout.clone(), name: format!("berth/{name}") }
+    }
+
+    fn folders(&self) -> Vec<(&str, PathBuf)> {
+        match &self.layout {
+            Layout::V1(controllers) => controllers.iter().map(|(c, root)| (c.as_str(), root.join(&self.name))).collect(),
+            Layout::V2(root) => vec![("", root.join(&self.name))],
+            Layout::None => Vec::new(),
+        }
+    }
+
+    fn folder(&self, controller: &str) -> Option<PathBuf> {
+        self.folders().into_iter().find(|(c, _)| c.is_empty() || *c == controller).map(|(_, folder)| folder)
+    }
+
+    /// Makes the group and sets its limits.
+    pub fn create(&self, limits: &Limits) -> io::Result<()> {
+        for (controller, folder) in self.folders() {
+            make(&folder, controller, matches!(self.layout, Layout::V2(_)))?;
+        }
+        let list = limits.cores.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        match &self.layout {
+            Layout::V1(_) => {
+                if let (Some(bytes), Some(folder)) = (limits.memory_bytes, self.folder("memory")) {
+                    fs::write(folder.join("memory.limit_in_bytes"), bytes.to_string())?;
+                }
+                if let (Some(pids), Some(folder)) = (limits.pids, self.folder("pids")) {
+                    fs::write(folder.join("pids.max"), pids.to_string())?;
+                }
+                if let (false, Some(folder)) = (list.is_empty(), self.folder("cpuset")) {
+                    fs::write(folder.join("cpuset.cpus"), &list)?;
+                }
+            }
+            Layout::V2(root) => {
+                let folder = root.join(&self.name);
+                if let Some(bytes) = limits.memory_bytes {
+                    fs::write(folder.join("memory.max"), bytes.to_string())?;
+                    // One process killed means the step is lost: all of it ends.
+                    let _ = fs::write(folder.join("memory.oom.group"), "1");
+                }
+                if let Some(pids) = limits.pids {
+                    fs::write(folder.join("pids.max"), pids.to_string())?;
+                }
+                if !list.is_empty() {
+                    fs::write(folder.join("cpuset.cpus"), &list)?;
+                }
+            }
+            Layout::None => {}
+        }
+        Ok(())
+    }
+
+    /// Files to which a process writes `0` to move itself into the group.
+    pub fn join_files(&self) -> Vec<PathBuf> {
+        self.folders().into_iter().map(|(_, folder)| folder.join("cgroup.procs")).collect()
+    }
+
+    /// Processes in the group now.
+    pub fn processes(&self) -> Vec<i32> {
+        let Some(folder) = self.folder("pids") else { return Vec::new() };
+        fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default().lines().filter_map(|l| l.parse().ok()).collect()
+    }
+
+    /// SIGKILL for all that is in the group, forks in flight included.
+    pub fn kill(&self) {
+        if let Layout::V2(root) = &self.layout
+            && fs::write(root.join(&self.name).join("cgroup.kill"), "1").is_ok()
+        {
+            return;
+        }
+        let freezer = self.folder("freezer").map(|f| f.join("freezer.state"));
+        for _ in 0..200 {
+            if let Some(state) = &freezer {
+                let _ = fs::write(state, "FROZEN");
+            }
+            let processes = self.processes();
+            for pid in &processes {
+                // Safety: a plain system call; the group holds only what the step started.
+                unsafe { libc::kill(*pid, libc::SIGKILL) };
+            }
+            if let Some(state) = &freezer {
+                let _ = fs::write(state, "THAWED");
+            }
+            if processes.is_empty() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+
+    pub fn usage(&self) -> Usage {
+        let number = |controller: &str, file: &str| -> Option<u64> {
+            fs::read_to_string(self.folder(controller)?.join(file)).ok()?.trim().parse().ok()
+        };
+        match &self.layout {
+            Layout::V1(_) => Usage {
+                cpu_usec: number("cpuacct", "cpuacct.usage").unwrap_or(0) / 1000,
+                memory_peak_bytes: number("memory", "memory.max_usage_in_bytes").unwrap_or(0),
+            },
+            Layout::V2(_) => Usage {
+                cpu_usec: self.field("cpu", "cpu.stat", "usage_usec").unwrap_or(0),
+                memory_peak_bytes: number("memory", "memory.peak").or_else(|| number("memory", "memory.current")).unwrap_or(0),
+            },
+            Layout::None => Usage::default(),
+        }
+    }
+
+    /// The kernel's OOM killer has ended something in the group.
+    pub fn is_oom_killed(&self) -> bool {
+        let file = if matches!(self.layout, Layout::V1(_)) { "memory.oom_control" } else { "memory.events" };
+        self.field("memory", file, "oom_kill").is_some_and(|n| n > 0)
+    }
+
+    fn field(&self, controller: &str, file: &str, name: &str) -> Option<u64> {
+        let text = fs::read_to_string(self.folder(controller)?.join(file)).ok()?;
+        text.lines().find_map(|l| l.strip_prefix(name)?.trim().parse().ok())
+    }
+
+    /// Removes the emptied group, and its job's when it was the last.
+    pub fn remove(&self) {
+        for (_, folder) in self.folders() {
+            // A group whose last process is just being reaped is busy for a moment.
+            for _ in 0..50 {
+                match fs::remove_dir(&folder) {
+                    Err(error) if error.kind() == io::ErrorKind::ResourceBusy => std::thread::sleep(std::time::Duration::from_millis(2)),
+                    _ => break,
+                }
+            }
+            if let Some(parent) = folder.parent().filter(|p| !p.ends_with("berth")) {
+                let _ = fs::remove_dir(parent);
+            }
+        }
+    }
+}
+
+/// Makes a group and those above it up to the mount. Version 1's cpuset starts empty and must be given its parent's sets;
+/// version 2's controllers must be enabled from above.
+fn make(folder: &Path, controller: &str, is_v2: bool) -> io::Result<()> {
+    if folder.exists() {
+        return Ok(());
+    }
+    if let Some(parent) = folder.parent()
+        && !parent.exists()
+    {
+        make(parent, controller, is_v2)?;
+    }
+    if is_v2 && let Some(parent) = folder.parent() {
+        fs::write(parent.join("cgroup.subtree_control"), "+cpu +memory +pids +cpuset")
+            .or_else(|e| if parent.join("cgroup.procs").exists() { Ok(()) } else { Err(e) })?;
+    }
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    if controller == "cpuset"
+        && let Some(parent) = folder.parent()
+    {
+        for file in ["cpuset.cpus", "cpuset.mems"] {
+            fs::write(folder.join(file), fs::read_to_string(parent.join(file))?)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,201 @@
+//! The `process` driver: tasks are plain processes on the host's root, in a cgroup of their step, looked after by a shim.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use async_trait::async_trait;
+
+use crate::cgroup::{Group, Layout};
+use crate::shim::{SavedLayout, group_name};
+use crate::{FoundStep, LaunchCause, LaunchError, LaunchSpec, Runtime, StepExit, StepKey, StepPhase, Usage};
+
+/// The driver. Its state is on disk alone.
+#[derive(Clone, Debug)]
+pub struct Process {
+    state: PathBuf,
+    shim: Vec<String>,
+    layout: Layout,
+}
+
+impl Process {
+    /// Keeps its steps below `state`; `shim` is the command to which a step's folder is added, as in `berth shim`.
+    pub fn open(state: &Path, shim: Vec<String>) -> io::Result<Process> {
+        fs::create_dir_all(state)?;
+        Ok(Process { state: state.canonicalize()?, shim, layout: Layout::detect() })
+    }
+
+    /// What the node should say of itself.
+    pub fn cgroups(&self) -> &'static str {
+        self.layout.describe()
+    }
+
+    fn dir(&self, key: &StepKey) -> PathBuf {
+        self.state.join(format!("{}-{}-{}", key.job, key.attempt, key.step))
+    }
+
+    fn spec(&self, key: &StepKey) -> Result<LaunchSpec, LaunchError> {
+        let bytes = fs::read(self.dir(key).join("spec.json")).map_err(|e| node_error(format!("the step is not prepared: {e}")))?;
+        serde_json::from_slice(&bytes).map_err(|e| node_error(e.to_string()))
+    }
+
+    fn group(&self, key: &StepKey) -> Result<Group, LaunchError> {
+        Ok(Group::new(&self.layout, &group_name(&self.spec(key)?)))
+    }
+
+    fn phase(&self, dir: &Path) -> StepPhase {
+        if dir.join("exit.json").exists() {
+            StepPhase::Exited
+        } else if !dir.join("shim.lock").exists() {
+            StepPhase::Created
+        } else {
+            StepPhase::Running
+        }
+    }
+}
+
+fn node_error(detail: impl Into<String>) -> LaunchError {
+    LaunchError { cause: LaunchCause::NodeError, detail: detail.into() }
+}
+
+/// An exclusive lock on the step's `shim.lock`, to be inherited by the shim; the kernel frees it when the shim is gone, however it went.
+fn lock(dir: &Path) -> io::Result<Option<File>> {
+    let file = OpenOptions::new().create(true).write(true).truncate(false).open(dir.join("shim.lock"))?;
+    // Safety: a plain system call on our own descriptor.
+    let locked = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0;
+    Ok(locked.then_some(file))
+}
+
+#[async_trait]
+impl Runtime for Process {
+    fn name(&self) -> &'static str {
+        "process"
+    }
+
+    async fn prepare(&self, spec: &LaunchSpec) -> Result<(), LaunchError> {
+        if spec.image.is_some() {
+            return Err(LaunchError { cause: LaunchCause::BadSpec, detail: "the process driver runs no containers".to_owned() });
+        }
+        let dir = self.dir(&spec.key);
+        if dir.join("spec.json").exists() {
+            return Ok(());
+        }
+        let write = || -> io::Result<()> {
+            fs::create_dir_all(&dir)?;
+            for task in &spec.tasks {
+                for file in [&task.stdout, &task.stderr] {
+                    if let Some(parent) = file.parent() {
+                        fs::create_dir_all(parent)?;
+                    }
+                }
+            }
+            fs::write(dir.join("cgroup.json"), serde_json::to_vec(&SavedLayout::of(&self.layout))?)?;
+            Group::new(&self.layout, &group_name(spec)).create(&spec.limits)?;
+            fs::write(dir.join("spec.json.new"), serde_json::to_vec(spec)?)?;
+            fs::rename(dir.join("spec.json.new"), dir.join("spec.json"))
+        };
+        write().map_err(|e| node_error(format!("the step could not be prepared: {e}")))
+    }
+
+    async fn start(&self, key: &StepKey) -> Result<(), LaunchError> {
+        let dir = self.dir(key);
+        if self.phase(&dir) != StepPhase::Created {
+            return Ok(());
+        }
+        let Some(lock) = lock(&dir).map_err(|e| node_error(e.to_string()))? else { return Ok(()) };
+        let [program, args @ ..] = self.shim.as_slice() else { return Err(node_error("there is no shim to start")) };
+        let inherited = lock.as_raw_fd();
+        let mut command = Command::new(program);
+        command.args(args).arg(&dir).env_clear().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // Safety: between fork and exec only system calls are made.
+        unsafe {
+            command.pre_exec(move || {
+                // A session of its own: no signal to the agent's group reaches it.
+                libc::setsid();
+                // The lock stays open across the exec.
+                libc::fcntl(inherited, libc::F_SETFD, 0);
+                Ok(())
+            });
+        }
+        let mut child = command.spawn().map_err(|e| node_error(format!("the shim did not start: {e}")))?;
+        // Reaped when it ends; after a restart of the agent that is init's business.
+        std::thread::spawn(move || child.wait());
+        Ok(())
+    }
+
+    async fn signal(&self, key: &StepKey, signal: i32, all: bool) -> Result<(), LaunchError> {
+        let tasks: Vec<i32> =
+            fs::read_to_string(self.dir(key).join("pids")).unwrap_or_default().lines().filter_map(|l| l.parse().ok()).collect();
+        // Each task leads a process group of its own, in which its children are.
+        for task in &tasks {
+            // Safety: a plain system call; the groups are those of the step's tasks.
+            unsafe { libc::kill(if all { -task } else { *task }, signal) };
+        }
+        Ok(())
+    }
+
+    async fn kill(&self, key: &StepKey) -> Result<(), LaunchError> {
+        self.signal(key, libc::SIGKILL, true).await?;
+        let group = self.group(key)?;
+        tokio::task::spawn_blocking(move || group.kill()).await.map_err(|e| node_error(e.to_string()))
+    }
+
+    async fn wait(&self, key: &StepKey) -> Result<StepExit, LaunchError> {
+        let dir = self.dir(key);
+        let file =
+            OpenOptions::new().read(true).open(dir.join("shim.lock")).map_err(|e| node_error(format!("the step did not start: {e}")))?;
+        // The lock is free when the shim is gone.
+        let waited = tokio::task::spawn_blocking(move || unsafe {
+            // Safety: a plain system call on our own descriptor, repeated when a signal interrupts it.
+            while libc::flock(file.as_raw_fd(), libc::LOCK_SH) != 0 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted {}
+        });
+        waited.await.map_err(|e| node_error(e.to_string()))?;
+        match fs::read(dir.join("exit.json")) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| node_error(e.to_string())),
+            Err(_) => {
+                self.kill(key).await?;
+                let failure = LaunchError { cause: LaunchCause::Lost, detail: "the step's shim died".to_owned() };
+                Ok(StepExit { tasks: Vec::new(), oom_killed: false, usage: self.usage(key).await?, elapsed_ms: 0, failure: Some(failure) })
+            }
+        }
+    }
+
+    async fn usage(&self, key: &StepKey) -> Result<Usage, LaunchError> {
+        Ok(self.group(key)?.usage())
+    }
+
+    async fn delete(&self, key: &StepKey) -> Result<(), LaunchError> {
+        let dir = self.dir(key);
+        if !dir.exists() {
+            return Ok(());
+        }
+        if self.phase(&dir) == StepPhase::Running {
+            self.kill(key).await?;
+            let _ = self.wait(key).await;
+        }
+        if let Ok(group) = self.group(key) {
+            let _ = tokio::task::spawn_blocking(move || group.remove()).await;
+        }
+        fs::remove_dir_all(&dir).map_err(|e| node_error(e.to_string()))
+    }
+
+    async fn list(&self) -> Result<Vec<FoundStep>, LaunchError> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.state).map_err(|e| node_error(e.to_string()))?.flatten() {
+            let dir = entry.path();
+            if let Ok(bytes) = fs::read(dir.join("spec.json"))
+                && let Ok(spec) = serde_json::from_slice::<LaunchSpec>(&bytes)
+            {
+                found.push(FoundStep { key: spec.key, phase: self.phase(&dir) });
+            } else {
+                // A preparation that was cut off.
+                let _ = fs::remove_dir_all(&dir);
+            }
+        }
+        found.sort_by(|a, b| a.key.cmp(&b.key));
+        Ok(found)
+    }
+}

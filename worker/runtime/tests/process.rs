@@ -1,0 +1,144 @@
+//! The process driver with real processes, real cgroups where they can be written, and a real shim.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use berth_runtime::cgroup::Layout;
+use berth_runtime::process::Process;
+use berth_runtime::{LaunchCause, LaunchSpec, Limits, Runtime, StepExit, StepKey, StepPhase, TaskSpec};
+
+fn driver(dir: &Path) -> Process {
+    Process::open(&dir.join("steps"), vec![env!("CARGO_BIN_EXE_berth-test-shim").to_owned()]).unwrap()
+}
+
+/// Job numbers differ between tests, since cgroups are the whole machine's.
+fn spec(dir: &Path, script: &str) -> LaunchSpec {
+    let job = u64::from(std::process::id()) * 1000
+        + u64::from(std::sync::atomic::AtomicU32::fetch_add(&NEXT, 1, std::sync::atomic::Ordering::Relaxed));
+    LaunchSpec {
+        key: StepKey { job, attempt: 1, step: "batch".to_owned() },
+        hostname: None,
+        argv: Vec::new(),
+        script: Some(format!("#!/bin/sh\n{script}\n")),
+        env: BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned()), ("COLOUR".to_owned(), "blue".to_owned())]),
+        tasks: vec![task(dir, 0)],
+        cwd: Some(dir.to_owned()),
+        user: None,
+        image: None,
+        mounts: Vec::new(),
+        limits: Limits::default(),
+        gpus: Vec::new(),
+        no_network: false,
+        tools_dir: None,
+        agent_socket: None,
+        scratch_dir: None,
+        read_only_root: false,
+    }
+}
+
+static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+
+fn task(dir: &Path, rank: u32) -> TaskSpec {
+    TaskSpec {
+        rank,
+        env: BTreeMap::from([("SLURM_PROCID".to_owned(), rank.to_string())]),
+        cores: Vec::new(),
+        gpus: Vec::new(),
+        stdout: dir.join(format!("{rank}.out")),
+        stderr: dir.join(format!("{rank}.err")),
+        tee_stdout: None,
+        tee_stderr: None,
+        tee_truncate: false,
+        stdin: None,
+    }
+}
+
+async fn run(driver: &Process, spec: &LaunchSpec) -> StepExit {
+    driver.prepare(spec).await.unwrap();
+    driver.start(&spec.key).await.unwrap();
+    let exit = driver.wait(&spec.key).await.unwrap();
+    driver.delete(&spec.key).await.unwrap();
+    exit
+}
+
+#[tokio::test]
+async fn tasks_run_with_their_environment_and_their_ends_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let driver = driver(dir.path());
+    let mut spec = spec(dir.path(), "echo $COLOUR $SLURM_PROCID; echo oops >&2; exit $SLURM_PROCID");
+    spec.tasks.push(task(dir.path(), 7));
+    spec.tasks[1].tee_stdout = Some("copy.txt".into());
+    let exit = run(&driver, &spec).await;
+    assert_eq!(exit.tasks.iter().map(|t| (t.rank, t.code)).collect::<Vec<_>>(), [(0, Some(0)), (7, Some(7))]);
+    assert_eq!(std::fs::read_to_string(dir.path().join("7.out")).unwrap(), "blue 7\n");
+    assert_eq!(std::fs::read_to_string(dir.path().join("copy.txt")).unwrap(), "blue 7\n");
+    assert_eq!(std::fs::read_to_string(dir.path().join("0.err")).unwrap(), "oops\n");
+    assert!(driver.list().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_program_that_is_not_there_is_told_apart_from_a_failure() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut spec = spec(dir.path(), "");
+    spec.script = None;
+    spec.argv = vec!["no-such-program".to_owned()];
+    let exit = run(&driver(dir.path()), &spec).await;
+    assert_eq!(exit.failure.unwrap().cause, LaunchCause::ExecNotFound);
+}
+
+#[tokio::test]
+async fn a_restarted_agent_finds_its_step_and_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = spec(dir.path(), "sleep 1; exit 5");
+    let first = driver(dir.path());
+    first.prepare(&spec).await.unwrap();
+    first.start(&spec.key).await.unwrap();
+    drop(first);
+    let second = driver(dir.path());
+    assert_eq!(second.list().await.unwrap()[0].phase, StepPhase::Running);
+    assert_eq!(second.wait(&spec.key).await.unwrap().tasks[0].code, Some(5));
+    assert_eq!(second.list().await.unwrap()[0].phase, StepPhase::Exited);
+    second.delete(&spec.key).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_kill_reaches_what_ignores_signals_and_what_ran_away() {
+    let dir = tempfile::tempdir().unwrap();
+    let driver = driver(dir.path());
+    let spec = spec(dir.path(), "trap '' TERM; setsid sleep 300 & echo up; sleep 300; sleep 300");
+    driver.prepare(&spec).await.unwrap();
+    driver.start(&spec.key).await.unwrap();
+    while std::fs::read_to_string(dir.path().join("0.out")).unwrap_or_default() != "up\n" {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    driver.signal(&spec.key, libc::SIGUSR2, false).await.unwrap();
+    driver.kill(&spec.key).await.unwrap();
+    let exit = driver.wait(&spec.key).await.unwrap();
+    assert!(exit.tasks[0].signal.is_some(), "{exit:?}");
+    driver.delete(&spec.key).await.unwrap();
+}
+
+#[tokio::test]
+async fn limits_hold_where_cgroups_can_be_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let driver = driver(dir.path());
+    if Layout::detect() == Layout::None {
+        println!("cgroups cannot be written here: limits are not tested");
+        return;
+    }
+    let mut hog = spec(dir.path(), "x=a; while :; do x=$x$x; done");
+    hog.limits.memory_bytes = Some(64 << 20);
+    let exit = run(&driver, &hog).await;
+    assert!(exit.oom_killed, "{exit:?}");
+    assert!(exit.usage.memory_peak_bytes > 32 << 20, "{exit:?}");
+
+    let mut bomb = spec(dir.path(), "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 1 & done; wait");
+    bomb.limits.pids = Some(6);
+    run(&driver, &bomb).await;
+    assert!(std::fs::read_to_string(dir.path().join("0.err")).unwrap().to_lowercase().contains("fork"));
+
+    let mut bound = spec(dir.path(), "grep Cpus_allowed_list /proc/self/status");
+    bound.limits.cores = vec![1];
+    run(&driver, &bound).await;
+    assert!(std::fs::read_to_string(dir.path().join("0.out")).unwrap().trim_end().ends_with("\t1"));
+}
