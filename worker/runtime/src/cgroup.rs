@@ -47,7 +47,7 @@ impl Layout {
     }
 
     fn is_writable(&self) -> bool {
-        let probe = Group::new(self, "probe");
+        let probe = Group::new(self, &format!("berth/probe-{}", std::process::id()));
         let made = probe.create(&Limits::default()).is_ok();
         probe.remove();
         made
@@ -71,9 +71,9 @@ pub struct Group {
 }
 
 impl Group {
-    /// The group `berth/<name>`; nothing is made yet.
+    /// The group of this path below the mount; nothing is made yet.
     pub fn new(layout: &Layout, name: &str) -> Group {
-        Group { layout: layout.clone(), name: format!("berth/{name}") }
+        Group { layout: layout.clone(), name: name.to_owned() }
     }
 
     fn folders(&self) -> Vec<(&str, PathBuf)> {

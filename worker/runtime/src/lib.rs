@@ -5,6 +5,7 @@
 //! finds its steps again through [`Runtime::list`].
 
 pub mod cgroup;
+pub mod fence;
 pub mod process;
 pub mod shim;
 pub mod sim;

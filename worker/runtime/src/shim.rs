@@ -10,9 +10,12 @@ use std::os::fd::AsRawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Instant;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::cgroup::{Group, Layout};
+use crate::fence;
 use crate::{LaunchCause, LaunchError, LaunchSpec, StepExit, TaskExit, TaskSpec, Usage, UserIds};
 
 /// Looks after the step in `dir` to its end. What `berth shim <dir>` does.
@@ -24,7 +27,15 @@ pub fn run(dir: &Path) -> io::Result<()> {
     let begun = Instant::now();
     let mut exit = StepExit { tasks: Vec::new(), oom_killed: false, usage: Usage::default(), elapsed_ms: 0, failure: None };
     match start_all(dir, &spec, &group) {
-        Ok(running) => exit.tasks = wait_all(running),
+        Ok(running) => {
+            let all = Everything { group: group.clone(), leaders: running.iter().map(|t| t.child.id() as i32).collect() };
+            let watch = spec.lease.clone().map(|lease| watch_lease(lease, all.clone()));
+            let bad_exit = spec.kill_on_bad_exit.then_some(all);
+            exit.tasks = wait_all(running, bad_exit);
+            if watch.is_some_and(|cut_off| cut_off.load(Ordering::SeqCst)) {
+                exit.failure = Some(fault(LaunchCause::CutOff, "the node could not reach the service for longer than node_timeout"));
+            }
+        }
         Err(failure) => {
             group.kill();
             exit.failure = Some(failure);
@@ -40,9 +51,40 @@ pub fn run(dir: &Path) -> io::Result<()> {
     fs::rename(draft, dir.join("exit.json"))
 }
 
-/// The group of a step: `<job>-<attempt>/<step>`.
+/// The group of a step: `<parent>/<job>-<attempt>/<step>`.
 pub fn group_name(spec: &LaunchSpec) -> String {
-    format!("{}-{}/{}", spec.key.job, spec.key.attempt, spec.key.step)
+    format!("{}/{}-{}/{}", spec.cgroup_parent, spec.key.job, spec.key.attempt, spec.key.step)
+}
+
+/// All that a step started: its cgroup, and its tasks' process groups for machines without writable cgroups.
+#[derive(Clone)]
+struct Everything {
+    group: Group,
+    leaders: Vec<i32>,
+}
+
+impl Everything {
+    fn kill(&self) {
+        for leader in &self.leaders {
+            // Safety: a plain system call. A leader's number is not given to another process while its group has members.
+            unsafe { libc::kill(-leader, libc::SIGKILL) };
+        }
+        self.group.kill();
+    }
+}
+
+/// Ends the step once the agent's lease has run out. The flag says that it did.
+fn watch_lease(lease: PathBuf, step: Everything) -> Arc<AtomicBool> {
+    let cut_off = Arc::new(AtomicBool::new(false));
+    let flag = cut_off.clone();
+    std::thread::spawn(move || {
+        while !fence::is_over(&lease) {
+            std::thread::sleep(Duration::from_millis(250));
+        }
+        flag.store(true, Ordering::SeqCst);
+        step.kill();
+    });
+    cut_off
 }
 
 impl Layout {
@@ -218,21 +260,37 @@ fn tee(
     })
 }
 
-fn wait_all(running: Vec<Running>) -> Vec<TaskExit> {
-    running
-        .into_iter()
-        .map(|mut task| {
-            let status = task.child.wait();
-            // A background process may hold the pipe open for ever: what it writes after the task's end is not waited for.
-            let deadline = Instant::now() + std::time::Duration::from_secs(1);
-            for copy in task.copies {
-                while !copy.is_finished() && Instant::now() < deadline {
-                    std::thread::sleep(std::time::Duration::from_millis(1));
-                }
-            }
-            exit_of(task.rank, status)
-        })
-        .collect()
+/// Waits for all tasks, in the order in which they end. With `bad_exit`, the first bad end kills the group.
+fn wait_all(running: Vec<Running>, bad_exit: Option<Everything>) -> Vec<TaskExit> {
+    let (ended, ends) = std::sync::mpsc::channel();
+    for task in running {
+        let ended = ended.clone();
+        std::thread::spawn(move || ended.send(wait_one(task)));
+    }
+    drop(ended);
+    let mut exits: Vec<TaskExit> = Vec::new();
+    for exit in ends {
+        if exit.code != Some(0)
+            && let Some(step) = &bad_exit
+        {
+            step.kill();
+        }
+        exits.push(exit);
+    }
+    exits.sort_by_key(|exit| exit.rank);
+    exits
+}
+
+fn wait_one(mut task: Running) -> TaskExit {
+    let status = task.child.wait();
+    // A background process may hold the pipe open for ever: what it writes after the task's end is not waited for.
+    let deadline = Instant::now() + Duration::from_secs(1);
+    for copy in task.copies {
+        while !copy.is_finished() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    exit_of(task.rank, status)
 }
 
 fn exit_of(rank: u32, status: io::Result<ExitStatus>) -> TaskExit {

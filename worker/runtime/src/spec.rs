@@ -49,6 +49,12 @@ pub struct LaunchSpec {
     pub scratch_dir: Option<PathBuf>,
     /// A read-only root file system for the container.
     pub read_only_root: bool,
+    /// Group under which the step's own is made: `berth/<node>`. Two agents on one machine differ in it.
+    pub cgroup_parent: String,
+    /// The agent's lease, see [`crate::fence`]: the shim ends the step when it has run out. `None`: no lease.
+    pub lease: Option<PathBuf>,
+    /// The first task that ends with another code than 0 takes the others on this node with it.
+    pub kill_on_bad_exit: bool,
 }
 
 /// One task's own part.
@@ -169,6 +175,8 @@ pub enum LaunchCause {
     NodeError,
     /// The shim died and the step's end is unknown: the node's fault.
     Lost,
+    /// The node could not reach the service for so long that the step had to be ended: it may run elsewhere by now.
+    CutOff,
 }
 
 /// A step that the driver knows, as [`Runtime::list`] finds it after a restart.

@@ -33,6 +33,9 @@ fn spec(dir: &Path, script: &str) -> LaunchSpec {
         agent_socket: None,
         scratch_dir: None,
         read_only_root: false,
+        cgroup_parent: "berth/test".to_owned(),
+        lease: None,
+        kill_on_bad_exit: false,
     }
 }
 
@@ -141,4 +144,28 @@ async fn limits_hold_where_cgroups_can_be_written() {
     bound.limits.cores = vec![1];
     run(&driver, &bound).await;
     assert!(std::fs::read_to_string(dir.path().join("0.out")).unwrap().trim_end().ends_with("\t1"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_ends_when_the_agents_lease_has_run_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let driver = driver(dir.path());
+    let lease = dir.path().join("lease");
+    let now = berth_runtime::fence::since_boot();
+    berth_runtime::fence::renew(&lease, now + std::time::Duration::from_millis(500)).unwrap();
+    let spec = LaunchSpec { lease: Some(lease), ..spec(dir.path(), "sleep 60") };
+    let exit = run(&driver, &spec).await;
+    assert_eq!(exit.failure.map(|f| f.cause), Some(LaunchCause::CutOff));
+    assert_eq!(exit.tasks[0].signal, Some(9));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_exit_takes_the_other_tasks_with_it_when_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let driver = driver(dir.path());
+    let script = "[ $SLURM_PROCID = 1 ] && exit 3; sleep 60";
+    let tasks = vec![task(dir.path(), 0), task(dir.path(), 1)];
+    let spec = LaunchSpec { kill_on_bad_exit: true, tasks, ..spec(dir.path(), script) };
+    let exit = run(&driver, &spec).await;
+    assert_eq!((exit.tasks[0].signal, exit.tasks[1].code), (Some(9), Some(3)));
 }
