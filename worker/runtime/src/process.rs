@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use async_trait::async_trait;
 
 use crate::cgroup::{Group, Layout};
-use crate::shim::{SavedLayout, group_name};
+use crate::shim::{SavedLayout, group_name, job_group_name};
 use crate::{FoundStep, LaunchCause, LaunchError, LaunchSpec, Runtime, StepExit, StepKey, StepPhase, Usage};
 
 /// The driver. Its state is on disk alone.
@@ -93,6 +93,7 @@ impl Runtime for Process {
                 }
             }
             fs::write(dir.join("cgroup.json"), serde_json::to_vec(&SavedLayout::of(&self.layout))?)?;
+            Group::new(&self.layout, &job_group_name(spec)).create(&spec.job_limits)?;
             Group::new(&self.layout, &group_name(spec)).create(&spec.limits)?;
             fs::write(dir.join("spec.json.new"), serde_json::to_vec(spec)?)?;
             fs::rename(dir.join("spec.json.new"), dir.join("spec.json"))

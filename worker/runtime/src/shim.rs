@@ -53,7 +53,12 @@ pub fn run(dir: &Path) -> io::Result<()> {
 
 /// The group of a step: `<parent>/<job>-<attempt>/<step>`.
 pub fn group_name(spec: &LaunchSpec) -> String {
-    format!("{}/{}-{}/{}", spec.cgroup_parent, spec.key.job, spec.key.attempt, spec.key.step)
+    format!("{}/{}", job_group_name(spec), spec.key.step)
+}
+
+/// The group of all steps of an attempt.
+pub fn job_group_name(spec: &LaunchSpec) -> String {
+    format!("{}/{}-{}", spec.cgroup_parent, spec.key.job, spec.key.attempt)
 }
 
 /// All that a step started: its cgroup, and its tasks' process groups for machines without writable cgroups.
@@ -168,11 +173,18 @@ fn start(spec: &LaunchSpec, task: &TaskSpec, argv: &[String], group: &Group) -> 
     };
     let stdout = spool(&task.stdout)?;
     let stderr = if task.stderr == task.stdout { stdout.try_clone().map_err(node_error)? } else { spool(&task.stderr)? };
-    let out_pipe = task.tee_stdout.is_some();
-    let err_pipe = task.tee_stderr.is_some();
     command.stdin(stdin);
-    command.stdout(if out_pipe { Stdio::piped() } else { Stdio::from(stdout.try_clone().map_err(node_error)?) });
-    command.stderr(if err_pipe { Stdio::piped() } else { Stdio::from(stderr.try_clone().map_err(node_error)?) });
+    // Two streams that end in the same files share a pipe, which keeps their lines in order.
+    let mut shared = None;
+    if task.tee_stdout.is_some() && task.tee_stdout == task.tee_stderr && task.stdout == task.stderr {
+        let (reader, writer) = io::pipe().map_err(node_error)?;
+        command.stdout(writer.try_clone().map_err(node_error)?).stderr(writer);
+        shared = Some(reader);
+    } else {
+        let spooled = |file: &File| file.try_clone().map(Stdio::from).map_err(node_error);
+        command.stdout(if task.tee_stdout.is_some() { Stdio::piped() } else { spooled(&stdout)? });
+        command.stderr(if task.tee_stderr.is_some() { Stdio::piped() } else { spooled(&stderr)? });
+    }
     if let Some(UserIds { uid, gid }) = spec.user {
         command.uid(uid).gid(gid);
     }
@@ -194,7 +206,12 @@ fn start(spec: &LaunchSpec, task: &TaskSpec, argv: &[String], group: &Group) -> 
         });
     }
     let mut child = command.spawn().map_err(|e| spawn_fault(name, &e))?;
+    // Our ends of the child's pipes close with it.
+    drop(command);
     let mut copies = Vec::new();
+    if let (Some(source), Some(path)) = (shared, &task.tee_stdout) {
+        copies.push(tee(source, stdout.try_clone().map_err(node_error)?, cwd.join(path), task.tee_truncate, spec.user));
+    }
     if let (Some(source), Some(path)) = (child.stdout.take(), &task.tee_stdout) {
         copies.push(tee(source, stdout, cwd.join(path), task.tee_truncate, spec.user));
     }

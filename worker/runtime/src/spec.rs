@@ -37,6 +37,8 @@ pub struct LaunchSpec {
     pub image: Option<String>,
     pub mounts: Vec<Mount>,
     pub limits: Limits,
+    /// Walls around all steps of the attempt on this node together; the memory alone is looked at.
+    pub job_limits: Limits,
     /// GPUs granted, by UUID, with the device nodes to expose when no CDI spec names them.
     pub gpus: Vec<GpuDevice>,
     /// `true` gives the container no network but loopback; otherwise the host's network.
@@ -137,7 +139,7 @@ pub struct Usage {
 }
 
 /// How this node's part of a step ended. Written by the shim as `exit.json`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepExit {
     pub tasks: Vec<TaskExit>,
     /// The kernel's OOM killer ended something in the step.

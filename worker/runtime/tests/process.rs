@@ -27,6 +27,7 @@ fn spec(dir: &Path, script: &str) -> LaunchSpec {
         image: None,
         mounts: Vec::new(),
         limits: Limits::default(),
+        job_limits: Limits::default(),
         gpus: Vec::new(),
         no_network: false,
         tools_dir: None,

@@ -1,0 +1,60 @@
+//! What a worker is told at its start.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use berth_model::{Bytes, NodeName};
+use berth_runtime::UserIds;
+
+/// Configuration of one worker.
+#[derive(Clone, Debug)]
+pub struct WorkerConfig {
+    /// Base URLs of the service; the next is tried when one cannot be reached.
+    pub servers: Vec<String>,
+    pub node: NodeName,
+    /// Lets the node in the first time. Afterwards its own token does.
+    pub join_token: Option<String>,
+    /// Journals, sockets, images and output that is not uploaded yet. One worker each.
+    pub state_dir: PathBuf,
+    /// Host name or address by which other nodes' tasks reach this node.
+    pub address: String,
+    pub features: BTreeSet<String>,
+    /// Overrides what was discovered.
+    pub declared: Declared,
+    /// Command to which a step's folder is added: `berth shim`.
+    pub shim: Vec<String>,
+    /// Driver of jobs without a container image: `process` or `sim`.
+    pub driver: String,
+    pub hooks: Hooks,
+    /// Whom jobs run as; `None`: the worker's own user.
+    pub run_as: Option<UserIds>,
+    /// Seconds of the longest wait for a change. The service caps it at 30.
+    pub poll_wait_seconds: u64,
+    /// Processes and threads that a step may have on this node.
+    pub pids_limit: u64,
+    /// The helper that is put on jobs' PATH as `srun`; `None`: jobs have none.
+    pub helper: Option<PathBuf>,
+}
+
+/// An inventory by declaration, for tests, simulations and nodes whose devices cannot be discovered.
+#[derive(Clone, Debug, Default)]
+pub struct Declared {
+    /// Number of CPUs; more than the machine has are taken at their word, and steps are then not bound to CPUs.
+    pub cpus: Option<u32>,
+    pub memory: Option<Bytes>,
+    /// `type:count`, as in `h100:8`.
+    pub gpus: Option<berth_model::resources::Gpus>,
+}
+
+/// Programs of the operator.
+#[derive(Clone, Debug, Default)]
+pub struct Hooks {
+    /// Runs before the first step of an attempt; another end than 0 drains the node.
+    pub prolog: Option<PathBuf>,
+    /// Runs after the last; another end than 0 drains the node.
+    pub epilog: Option<PathBuf>,
+    /// Runs now and then; another end than 0 drains the node with the first line it prints as the reason, and 0 clears that.
+    pub health_check: Option<PathBuf>,
+    pub health_interval: Duration,
+}

@@ -1,0 +1,93 @@
+//! What this machine has: CPUs, NUMA nodes, memory, GPUs. A declaration overrides what was found.
+
+mod cpus;
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use berth_model::Bytes;
+use berth_model::resources::{Gpu, Inventory, NumaNode};
+
+use crate::config::Declared;
+
+/// The machine as found, with what is declared in place of it.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    pub inventory: Inventory,
+    /// CPU ids exist here, so that steps can be bound to them.
+    pub can_bind: bool,
+}
+
+/// Looks at the machine.
+pub fn discover(declared: &Declared) -> Machine {
+    let found = cpus::find();
+    let can_bind = declared.cpus.is_none_or(|count| count as usize <= found.ids.len());
+    let cpus = match declared.cpus {
+        Some(count) if can_bind => found.ids[..count as usize].to_vec(),
+        Some(count) => (0..count).collect(),
+        None => found.ids.clone(),
+    };
+    let numa = if can_bind {
+        let keep = |node: NumaNode| NumaNode { cpus: node.cpus.into_iter().filter(|c| cpus.contains(c)).collect(), ..node };
+        found.numa.into_iter().map(keep).filter(|n| !n.cpus.is_empty()).collect()
+    } else {
+        vec![NumaNode { id: 0, cpus: cpus.clone() }]
+    };
+    let gpus = match &declared.gpus {
+        Some(gpus) => declared_gpus(gpus.kind.as_deref().unwrap_or("gpu"), gpus.count),
+        None => Vec::new(),
+    };
+    let facts = BTreeMap::from([
+        ("kernel".to_owned(), line("/proc/sys/kernel/osrelease")),
+        ("cgroups".to_owned(), berth_runtime::cgroup::Layout::detect().describe().to_owned()),
+        ("architecture".to_owned(), std::env::consts::ARCH.to_owned()),
+    ]);
+    let inventory = Inventory {
+        cpus,
+        numa,
+        sockets: found.sockets,
+        threads_per_core: found.threads_per_core,
+        memory_bytes: declared.memory.unwrap_or_else(memory),
+        gpus,
+        facts,
+    };
+    Machine { inventory, can_bind }
+}
+
+fn line(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+}
+
+/// Memory that jobs may use: what the machine has less a twentieth for the system (at least 256 MiB, at most 4 GiB).
+fn memory() -> Bytes {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = text
+        .lines()
+        .find_map(|l| l.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok())
+        .map_or(1 << 30, |kib| kib * 1024);
+    Bytes(total - (total / 20).clamp(256 << 20, 4 << 30).min(total / 2))
+}
+
+fn declared_gpus(kind: &str, count: u32) -> Vec<Gpu> {
+    (0..count)
+        .map(|index| Gpu { index, uuid: format!("GPU-declared-{index}"), kind: kind.to_owned(), memory_bytes: Bytes(0), numa: None, fault: None })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_cpus_and_memory_and_a_declaration_overrides_them() {
+        let found = discover(&Declared::default()).inventory;
+        assert!(!found.cpus.is_empty() && found.memory_bytes.0 > 64 << 20 && found.threads_per_core >= 1);
+        let on_numa: usize = found.numa.iter().map(|n| n.cpus.len()).sum();
+        assert_eq!(on_numa, found.cpus.len());
+        let declared = Declared { cpus: Some(1000), memory: Some(Bytes(5)), gpus: Some("h100:3".parse().unwrap()) };
+        let machine = discover(&declared);
+        assert!(!machine.can_bind);
+        assert_eq!((machine.inventory.cpus.len(), machine.inventory.memory_bytes, machine.inventory.gpus.len()), (1000, Bytes(5), 3));
+        assert_eq!(machine.inventory.gpus[2].kind, "h100");
+    }
+}

@@ -1,0 +1,243 @@
+//! From an assignment to what a driver is given: environment, paths, limits, devices.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use berth_model::job::{JobSpec, Network, OpenMode};
+use berth_model::resources::Gpu;
+use berth_model::script::{PatternFields, expand_pattern};
+use berth_model::state::LogStream;
+use berth_model::step::TaskPlacement;
+use berth_model::worker::{Assignment, StepAssignment};
+use berth_model::{StepId, environment};
+use berth_runtime::{GpuDevice, LaunchSpec, Limits, Mount, StepKey, TaskSpec, UserIds};
+
+/// What is the same for all steps on this node.
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub name: String,
+    pub lease: PathBuf,
+    /// Folder put first on PATH; holds `srun`.
+    pub tools_dir: Option<PathBuf>,
+    /// CPU ids are real, so that steps can be bound to them.
+    pub can_bind: bool,
+    pub run_as: Option<UserIds>,
+    pub pids_limit: u64,
+    pub gpus: Vec<Gpu>,
+}
+
+/// Paths of one attempt on this node.
+#[derive(Clone, Debug)]
+pub struct AttemptDirs {
+    /// Spool files below; removed at the end.
+    pub root: PathBuf,
+    pub scratch: PathBuf,
+    pub socket: PathBuf,
+}
+
+impl AttemptDirs {
+    fn spool(&self, step: StepId, rank: u32, stream: LogStream) -> PathBuf {
+        self.root.join("output").join(step.to_string()).join(format!("{rank}.{stream}"))
+    }
+}
+
+/// The host's usual PATH.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+pub fn key(assignment: &Assignment, step: StepId) -> StepKey {
+    StepKey { job: assignment.job_id.0, attempt: assignment.attempt, step: step.to_string() }
+}
+
+/// What the driver is to run.
+pub fn launch_spec(assignment: &Assignment, step: &StepAssignment, dirs: &AttemptDirs, node: &Node) -> LaunchSpec {
+    let job = &assignment.context.spec;
+    let is_batch = step.step == StepId::Batch;
+    let argv = match (&step.spec, is_batch) {
+        (Some(spec), _) => spec.command.clone(),
+        (None, true) => job.script_args.clone(),
+        (None, false) => job.command.clone().unwrap_or_default(),
+    };
+    let image = job.container.as_ref();
+    let devices = |indices: &[u32]| -> Vec<GpuDevice> {
+        node.gpus.iter().filter(|g| indices.contains(&g.index)).map(device).collect()
+    };
+    // Device isolation renumbers what a container sees; on the host the node's own numbers hold.
+    let visible = |task: &[u32]| -> Vec<String> {
+        let position = |index: &u32| step.here.gpus.iter().position(|g| g == index).map(|p| p.to_string());
+        task.iter().filter_map(|i| if image.is_some() { position(i) } else { Some(i.to_string()) }).collect()
+    };
+    let files = OutputFiles::of(assignment, step, node);
+    let mut claimed = BTreeSet::new();
+    let tasks = step
+        .here
+        .tasks
+        .iter()
+        .enumerate()
+        .map(|(local_id, task)| {
+            let seen = if task.gpus.is_empty() && is_batch { &step.here.gpus } else { &task.gpus };
+            let env = if is_batch {
+                environment::gpu_environment(&visible(seen))
+            } else {
+                environment::task_environment(assignment, step, task, local_id as u32, &visible(seen))
+            };
+            let (tee_stdout, tee_stderr) = files.of_task(task);
+            // Tasks that share a file must not wipe each other's lines.
+            let is_first = tee_stdout.as_ref().is_none_or(|path| claimed.insert(path.clone()));
+            TaskSpec {
+                rank: task.rank,
+                env,
+                cores: if node.can_bind { task.cpus.clone() } else { Vec::new() },
+                gpus: devices(&task.gpus).into_iter().map(|g| g.uuid).collect(),
+                stdout: dirs.spool(step.step, task.rank, LogStream::Stdout),
+                stderr: dirs.spool(step.step, task.rank, if files.is_merged { LogStream::Stdout } else { LogStream::Stderr }),
+                tee_stdout,
+                tee_stderr,
+                tee_truncate: files.is_truncated && is_first,
+                stdin: files.stdin.clone(),
+            }
+        })
+        .collect();
+    LaunchSpec {
+        key: key(assignment, step.step),
+        hostname: Some(node.name.clone()),
+        argv,
+        script: is_batch.then(|| job.script.clone()).flatten(),
+        env: common_environment(assignment, step, dirs, node),
+        tasks,
+        cwd: working_directory(job, step),
+        user: node.run_as,
+        image: image.map(|c| c.image.clone()),
+        mounts: image
+            .map(|c| &c.mounts)
+            .into_iter()
+            .flatten()
+            .map(|m| Mount { source: m.source.clone().into(), target: m.target.clone().into(), read_only: m.read_only })
+            .collect(),
+        limits: Limits {
+            cores: if node.can_bind { step.here.cpus.clone() } else { Vec::new() },
+            cpu_millis: None,
+            memory_bytes: Some(step.here.memory_bytes.0).filter(|b| *b > 0),
+            pids: Some(node.pids_limit),
+        },
+        job_limits: Limits { memory_bytes: Some(assignment.allocation.memory_bytes.0).filter(|b| *b > 0), ..Limits::default() },
+        gpus: devices(&step.here.gpus),
+        no_network: image.is_some_and(|c| c.network == Network::None),
+        tools_dir: node.tools_dir.clone(),
+        agent_socket: Some(dirs.socket.clone()),
+        scratch_dir: Some(dirs.scratch.clone()),
+        read_only_root: image.is_some_and(|c| c.read_only_root),
+        cgroup_parent: format!("berth/{}", node.name),
+        lease: Some(node.lease.clone()),
+        kill_on_bad_exit: step.spec.as_ref().is_some_and(|s| s.kill_on_bad_exit),
+    }
+}
+
+fn device(gpu: &Gpu) -> GpuDevice {
+    let node = PathBuf::from(format!("/dev/nvidia{}", gpu.index));
+    GpuDevice {
+        uuid: gpu.uuid.clone(),
+        index: gpu.index,
+        cdi: Some(format!("nvidia.com/gpu={}", gpu.uuid)),
+        device_nodes: if node.exists() { vec![node] } else { Vec::new() },
+    }
+}
+
+/// The job's and the step's own variables, and over them Slurm's.
+fn common_environment(assignment: &Assignment, step: &StepAssignment, dirs: &AttemptDirs, node: &Node) -> BTreeMap<String, String> {
+    let job = &assignment.context.spec;
+    let mut env = BTreeMap::new();
+    if job.container.is_none() {
+        env.insert("PATH".to_owned(), PATH.to_owned());
+        env.insert("HOME".to_owned(), std::env::var("HOME").unwrap_or_else(|_| "/".to_owned()));
+        env.insert("SHELL".to_owned(), "/bin/sh".to_owned());
+    }
+    env.insert("USER".to_owned(), assignment.context.user.clone());
+    env.insert("LANG".to_owned(), "C.UTF-8".to_owned());
+    env.insert("TMPDIR".to_owned(), dirs.scratch.display().to_string());
+    env.extend(job.environment.clone());
+    if let Some(spec) = &step.spec {
+        env.extend(spec.environment.clone());
+    }
+    env.extend(environment::batch_environment(assignment));
+    env.insert("BERTH_AGENT_SOCKET".to_owned(), dirs.socket.display().to_string());
+    if let Some(tools) = &node.tools_dir
+        && let Some(path) = env.get_mut("PATH")
+        && !path.starts_with(&*tools.to_string_lossy())
+    {
+        *path = format!("{}:{path}", tools.display());
+    }
+    env
+}
+
+/// `--chdir`; else where the job was submitted, if that is a folder here too (Slurm's fallback is `/tmp`); else the scratch folder.
+fn working_directory(job: &JobSpec, step: &StepAssignment) -> Option<PathBuf> {
+    let asked = step.spec.as_ref().and_then(|s| s.working_directory.as_ref()).or(job.working_directory.as_ref());
+    if let Some(asked) = asked {
+        return Some(asked.into());
+    }
+    let submitted = PathBuf::from(job.environment.get("SLURM_SUBMIT_DIR")?);
+    (job.container.is_none() && submitted.is_dir()).then_some(submitted)
+}
+
+/// Files in the job's view that get copies of the output.
+struct OutputFiles {
+    stdout: Option<String>,
+    stderr: Option<String>,
+    stdin: Option<PathBuf>,
+    fields: PatternFields,
+    is_truncated: bool,
+    /// Standard error goes where standard output goes: Slurm's default for batch scripts.
+    is_merged: bool,
+}
+
+impl OutputFiles {
+    fn of(assignment: &Assignment, step: &StepAssignment, node: &Node) -> OutputFiles {
+        let context = &assignment.context;
+        let job = &context.spec;
+        let (stdout, stderr, stdin) = match &step.spec {
+            Some(spec) => (spec.stdout.clone(), spec.stderr.clone(), spec.stdin.clone()),
+            None => (job.stdout.clone(), job.stderr.clone(), job.stdin.clone()),
+        };
+        let fields = PatternFields {
+            job_id: assignment.job_id.0,
+            array_job_id: context.array.map_or(assignment.job_id.0, |a| a.job_id.0),
+            array_index: context.array.map(|a| a.task_id),
+            step: step.step.to_string(),
+            job_name: job.name.clone().unwrap_or_default(),
+            user: context.user.clone(),
+            node: node.name.clone(),
+            node_index: assignment.node_index,
+            task: 0,
+        };
+        OutputFiles {
+            is_merged: step.step == StepId::Batch && stderr.is_none(),
+            is_truncated: job.open_mode == OpenMode::Truncate,
+            stdin: stdin.filter(|s| !s.is_empty() && s != "none").map(PathBuf::from),
+            stdout,
+            stderr,
+            fields,
+        }
+    }
+
+    fn of_task(&self, task: &TaskPlacement) -> (Option<PathBuf>, Option<PathBuf>) {
+        let fields = PatternFields { task: task.rank, ..self.fields.clone() };
+        let expand = |pattern: &String| PathBuf::from(expand_pattern(pattern, &fields));
+        let stdout = self.stdout.as_ref().map(expand);
+        let stderr = self.stderr.as_ref().map(expand);
+        // One file for both unless another is named: Slurm's rule for jobs and steps alike.
+        (stdout.clone(), stderr.or(stdout))
+    }
+}
+
+/// The streams of a launched step, as they are uploaded.
+pub fn streams(spec: &LaunchSpec) -> Vec<(u32, LogStream, &Path)> {
+    let of_task = |task: &'_ TaskSpec| (task.rank, task.stdout == task.stderr);
+    spec.tasks
+        .iter()
+        .flat_map(|task| {
+            let (rank, is_merged) = of_task(task);
+            let stderr = (!is_merged).then_some((rank, LogStream::Stderr, task.stderr.as_path()));
+            std::iter::once((rank, LogStream::Stdout, task.stdout.as_path())).chain(stderr)
+        })
+        .collect()
+}

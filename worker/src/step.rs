@@ -1,0 +1,211 @@
+//! One step's life on this node: prepare, wait for the go, start, wait for its end, upload what it wrote, report.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use berth_model::step::{StepFailure, StepResult, TaskEnd};
+use berth_model::worker::Fact;
+use berth_model::{Bytes, JobId, StepId};
+use berth_runtime::{LaunchCause, LaunchError, LaunchSpec, Runtime, StepExit};
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+use crate::launch;
+use crate::output::{self, Source, Uploads};
+use crate::reports::Outbox;
+
+/// What the attempt wants of a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Orders {
+    pub go: bool,
+    pub stop: Option<Stop>,
+}
+
+/// An order to end. The strictest of several holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// Between SIGTERM and SIGKILL.
+    pub grace: Duration,
+    pub why: Why,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    Asked,
+    TimeLimit,
+    /// The node could not reach the service for too long.
+    CutOff,
+}
+
+/// What a step tells its attempt.
+#[derive(Debug)]
+pub enum StepEvent {
+    Prepared,
+    Started,
+    /// Over on this node; nothing of it is left. `ran`: it was reported as ended.
+    Over { ran: bool },
+    /// It could not be prepared, and nothing of it is left.
+    Failed(LaunchError),
+}
+
+/// All that a step needs.
+pub struct Step {
+    pub id: StepId,
+    pub job: JobId,
+    pub attempt: u32,
+    /// The step whose failure to launch is the attempt's.
+    pub is_first: bool,
+    pub spec: LaunchSpec,
+    pub time_limit: Option<Duration>,
+    pub runtime: Arc<dyn Runtime>,
+    pub outbox: Arc<Outbox>,
+    pub uploads: Uploads,
+    pub orders: watch::Receiver<Orders>,
+    pub events: mpsc::UnboundedSender<(StepId, StepEvent)>,
+}
+
+impl Step {
+    /// Brings the step to its end. Also takes up a step that an earlier worker process started.
+    pub async fn run(mut self) {
+        let event = self.live().await;
+        if let Err(error) = self.runtime.delete(&self.spec.key).await {
+            tracing::warn!(job = %self.job, step = %self.id, %error, "the step's remains could not be removed");
+        }
+        self.tell(event);
+    }
+
+    fn tell(&self, event: StepEvent) {
+        let _ = self.events.send((self.id, event));
+    }
+
+    async fn live(&mut self) -> StepEvent {
+        if let Err(error) = self.runtime.prepare(&self.spec).await {
+            return self.failed_to_launch(error);
+        }
+        self.tell(StepEvent::Prepared);
+        let orders = self.orders.wait_for(|o| o.go || o.stop.is_some()).await.map(|o| *o);
+        if orders.is_err() || orders.is_ok_and(|o| !o.go && o.stop.is_some()) {
+            return StepEvent::Over { ran: false };
+        }
+        if let Err(error) = self.runtime.start(&self.spec.key).await {
+            return self.failed_to_launch(error);
+        }
+        self.outbox.push([Fact::StepStarted { job_id: self.job, attempt: self.attempt, step: self.id }]);
+        self.tell(StepEvent::Started);
+        let (ended, seen) = watch::channel(false);
+        let files = launch::streams(&self.spec).into_iter().map(|(task, stream, path)| (task, stream, path.to_owned())).collect();
+        let source = Source { job: self.job, attempt: self.attempt, step: self.id };
+        let follower = tokio::spawn(output::follow(source, files, self.uploads.clone(), seen));
+        let (exit, why) = self.wait().await;
+        ended.send_replace(true);
+        let _ = follower.await;
+        self.report_end(exit, why);
+        StepEvent::Over { ran: true }
+    }
+
+    /// The attempt's own launch fails as a whole; a step of `srun` fails alone.
+    fn failed_to_launch(&self, error: LaunchError) -> StepEvent {
+        if !self.is_first {
+            let exit = StepExit { failure: Some(error.clone()), ..StepExit::default() };
+            self.report_end(exit, None);
+            return StepEvent::Over { ran: true };
+        }
+        StepEvent::Failed(error)
+    }
+
+    /// Waits for the end, and sees to it that an order to stop is followed: SIGTERM, grace, SIGKILL.
+    async fn wait(&mut self) -> (StepExit, Option<Why>) {
+        let runtime = self.runtime.clone();
+        let key = self.spec.key.clone();
+        let mut end = std::pin::pin!(runtime.wait(&key));
+        let limit = self.time_limit.map(|limit| Instant::now() + limit);
+        let mut stopped: Option<Stop> = None;
+        let mut kill_at: Option<Instant> = None;
+        let mut orders = self.orders.clone();
+        loop {
+            let asked = orders.borrow_and_update().stop;
+            let wanted = match (asked, limit) {
+                (None, Some(limit)) if Instant::now() >= limit => Some(Stop { grace: GRACE, why: Why::TimeLimit }),
+                (asked, _) => asked,
+            };
+            if let Some(stop) = wanted
+                && stopped.is_none_or(|s| stop.grace < s.grace)
+            {
+                let until = Instant::now() + stop.grace;
+                kill_at = Some(kill_at.map_or(until, |at| at.min(until)));
+                if stopped.is_none() && !stop.grace.is_zero() {
+                    // A stopped process could not react to the SIGTERM.
+                    let _ = runtime.signal(&key, libc::SIGCONT, true).await;
+                    let _ = runtime.signal(&key, libc::SIGTERM, true).await;
+                }
+                stopped = Some(Stop { why: stopped.map_or(stop.why, |s| s.why), ..stop });
+            }
+            let next_look = [kill_at, limit.filter(|_| stopped.is_none())].into_iter().flatten().min();
+            let timer = async {
+                match next_look {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                exit = &mut end => {
+                    let exit = exit.unwrap_or_else(|error| StepExit { failure: Some(error), ..StepExit::default() });
+                    return (exit, stopped.map(|s| s.why));
+                }
+                () = timer => {}
+                changed = orders.changed() => if changed.is_err() {
+                    // The attempt is gone without an order: the worker ends, the step goes on.
+                    std::future::pending::<()>().await;
+                },
+            }
+            if kill_at.is_some_and(|at| Instant::now() >= at) {
+                let _ = runtime.kill(&key).await;
+                kill_at = Some(Instant::now() + KILL_AGAIN);
+            }
+        }
+    }
+
+    fn report_end(&self, exit: StepExit, why: Option<Why>) {
+        let mut result = StepResult {
+            tasks: exit.tasks.iter().map(|t| TaskEnd { rank: t.rank, code: t.code, signal: t.signal }).collect(),
+            is_oom_killed: exit.oom_killed,
+            is_timed_out: why == Some(Why::TimeLimit),
+            failure: exit.failure.map(|error| self.failure(error)),
+            cpu_usec: exit.usage.cpu_usec,
+            memory_peak_bytes: Bytes(exit.usage.memory_peak_bytes),
+            elapsed_ms: exit.elapsed_ms,
+        };
+        if why == Some(Why::CutOff) {
+            let detail = "the node could not reach the service for longer than node_timeout".to_owned();
+            result.failure = Some(StepFailure { cause: "cut_off".to_owned(), detail, is_nodes_fault: true });
+        }
+        if result.failure.as_ref().is_some_and(|f| f.cause == "exec_not_found") && result.tasks.is_empty() {
+            // The shell's code for a program that is not there.
+            result.tasks = self.spec.tasks.iter().map(|t| TaskEnd { rank: t.rank, code: Some(127), signal: None }).collect();
+        }
+        self.outbox.push([Fact::StepEnded { job_id: self.job, attempt: self.attempt, step: self.id, result }]);
+    }
+
+    fn failure(&self, error: LaunchError) -> StepFailure {
+        StepFailure { cause: cause_text(error.cause), is_nodes_fault: is_nodes_fault(error.cause), detail: error.detail }
+    }
+}
+
+/// Between SIGTERM and SIGKILL where nobody says otherwise: Slurm's default KillWait.
+const GRACE: Duration = Duration::from_secs(30);
+/// A kill that left something behind is repeated.
+const KILL_AGAIN: Duration = Duration::from_secs(1);
+
+/// The cause's stable identifier.
+pub fn cause_text(cause: LaunchCause) -> String {
+    serde_json::to_value(cause).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// Whom to blame: the node is drained and the job placed elsewhere, or the job ends.
+pub fn is_nodes_fault(cause: LaunchCause) -> bool {
+    match cause {
+        LaunchCause::ImageUnavailable | LaunchCause::ExecNotFound | LaunchCause::BadSpec | LaunchCause::RegistryError => false,
+        LaunchCause::DeviceError | LaunchCause::NodeError | LaunchCause::Lost | LaunchCause::CutOff => true,
+    }
+}
+
