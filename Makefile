@@ -1,13 +1,19 @@
-# `make test` proves what is here. See README.md for what is not here yet.
+# `make up` runs a whole service on this machine; `make test` passes every test. Both install what Debian lacks first.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint fmt
+.PHONY: help setup build up test lint fmt openapi
 
 help:
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
 setup: ## install what Debian lacks (needs root)
 	./docker/setup.sh
+
+build: setup ## build the release binary, target/release/berth
+	cargo build --release --locked -p berth
+
+up: build ## run a whole service here: Postgres, API, scheduler, one node
+	./target/release/berth up
 
 test: setup ## run every test
 	cargo test --workspace --locked

@@ -42,6 +42,15 @@ impl Bytes {
     }
 }
 
+impl std::str::FromStr for Bytes {
+    type Err = Fault;
+    /// A number without a unit is bytes.
+    fn from_str(text: &str) -> Result<Self, Fault> {
+        let fault = || Fault::new("invalid_bytes", "bytes", format!("{text:?} is not an amount of memory"), "write a number and a unit; for example 64GiB");
+        Bytes::parse(text, 1).ok_or_else(fault)
+    }
+}
+
 impl fmt::Display for Bytes {
     /// The largest binary unit that keeps the number whole, else one decimal: `80GiB`, `1.5TiB`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -20,7 +20,7 @@ use crate::discover::{self, Machine};
 use crate::launch::Node;
 use crate::output::{self, Uploads};
 use crate::reports::Outbox;
-use crate::{WorkerError, hooks, io};
+use crate::{WorkerError, hooks, io, stopped};
 
 /// What all parts of the agent use.
 pub struct Shared {
@@ -115,7 +115,10 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
         result = agent.poll(stopping.clone()) => result,
         result = sending.send(&shared.client, stopping.clone()) => match result {
             Err(_) => Err(WorkerError::Superseded(shared.node.name.clone())),
-            Ok(()) => { let _ = stopping.wait_for(|s| *s).await; Ok(()) }
+            Ok(()) => {
+                stopped(&mut stopping).await;
+                Ok(())
+            }
         },
     };
     uploading.abort();
@@ -218,7 +221,7 @@ impl Agent {
                     is_registered = false;
                     cursor = None;
                 },
-                _ = stopping.wait_for(|s| *s) => return Ok(()),
+                () = stopped(&mut stopping) => return Ok(()),
             }
             self.attempts.retain(|id, known| {
                 let is_over = known.task.is_finished();

@@ -39,3 +39,8 @@ pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Work
     let what = what.into();
     move |source| WorkerError::Io { what, source }
 }
+
+/// Waits until the worker is told to stop.
+pub(crate) async fn stopped(stopping: &mut tokio::sync::watch::Receiver<bool>) {
+    let _ = stopping.wait_for(|stop| *stop).await;
+}

@@ -8,6 +8,7 @@ use berth_model::worker::{Fact, Report, ReportBatch};
 use tokio::sync::{Notify, watch};
 
 use crate::client::{CallError, Client};
+use crate::stopped;
 
 /// Facts on their way to the service.
 pub struct Outbox {
@@ -57,7 +58,7 @@ impl Outbox {
             if reports.is_empty() {
                 tokio::select! {
                     () = self.wake.notified() => {}
-                    _ = stopping.wait_for(|s| *s) => if self.is_empty() { return Ok(()) },
+                    () = stopped(&mut stopping) => if self.is_empty() { return Ok(()) },
                 }
                 continue;
             }

@@ -83,8 +83,8 @@ impl Step {
             return self.failed_to_launch(error);
         }
         self.tell(StepEvent::Prepared);
-        let orders = self.orders.wait_for(|o| o.go || o.stop.is_some()).await.map(|o| *o);
-        if orders.is_err() || orders.is_ok_and(|o| !o.go && o.stop.is_some()) {
+        let orders = self.orders.wait_for(|o| o.go || o.stop.is_some()).await.map(|o| *o).ok();
+        if orders.is_none_or(|o| !o.go && o.stop.is_some()) {
             return StepEvent::Over { ran: false };
         }
         if let Err(error) = self.runtime.start(&self.spec.key).await {

@@ -1,0 +1,114 @@
+//! `berth worker`, and the settings of a node that it shares with `berth up`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use berth_model::resources::Gpus;
+use berth_model::{Bytes, NodeName};
+use berth_runtime::UserIds;
+use berth_worker::{Declared, Hooks, WorkerConfig};
+
+use super::{host_name, start_logging, stop_signal};
+
+#[derive(clap::Args)]
+pub struct WorkerArgs {
+    /// Lets the node in the first time; an operator makes one with `berth token --join`.
+    #[arg(long, env = "BERTH_JOIN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    pub join_token: Option<String>,
+    /// Journals, images and output on its way.
+    #[arg(long, env = "BERTH_STATE_DIR", default_value = "/var/lib/berth/worker", value_name = "DIR")]
+    pub state_dir: PathBuf,
+    #[command(flatten)]
+    pub node: NodeArgs,
+}
+
+/// What a node is and does.
+#[derive(clap::Args, Clone)]
+pub struct NodeArgs {
+    /// The node's name [default: this machine's].
+    #[arg(long, env = "BERTH_NODE")]
+    pub node: Option<String>,
+    /// Host name or address by which other nodes' tasks reach this one [default: the node's name].
+    #[arg(long, env = "BERTH_NODE_ADDRESS", value_name = "ADDRESS")]
+    pub node_address: Option<String>,
+    /// Features that jobs may ask for with --constraint.
+    #[arg(long, env = "BERTH_NODE_FEATURES", value_delimiter = ',', value_name = "NAME,…")]
+    pub node_features: Vec<String>,
+    /// CPUs to offer in place of those found.
+    #[arg(long, env = "BERTH_NODE_CPUS", value_name = "COUNT")]
+    pub node_cpus: Option<u32>,
+    /// Memory to offer in place of what was found: 64GiB.
+    #[arg(long, env = "BERTH_NODE_MEMORY", value_name = "SIZE")]
+    pub node_memory: Option<Bytes>,
+    /// GPUs to declare, for tests and for devices that cannot be discovered: h100:8.
+    #[arg(long, env = "BERTH_NODE_GPUS", value_name = "TYPE:COUNT")]
+    pub node_gpus: Option<Gpus>,
+    /// What runs jobs without a container image: process, or sim (nothing runs; for tests of scale).
+    #[arg(long, env = "BERTH_DRIVER", default_value = "process", value_parser = ["process", "sim"])]
+    pub driver: String,
+    /// Program that runs before an attempt's first step; another end than 0 drains the node.
+    #[arg(long, env = "BERTH_PROLOG", value_name = "FILE")]
+    pub prolog: Option<PathBuf>,
+    /// Program that runs after an attempt's last step; another end than 0 drains the node.
+    #[arg(long, env = "BERTH_EPILOG", value_name = "FILE")]
+    pub epilog: Option<PathBuf>,
+    /// Program that runs now and then; another end than 0 drains the node with the line it prints.
+    #[arg(long, env = "BERTH_HEALTH_CHECK", value_name = "FILE")]
+    pub health_check: Option<PathBuf>,
+    /// Seconds between health checks.
+    #[arg(long, env = "BERTH_HEALTH_INTERVAL_SECONDS", default_value_t = 60)]
+    pub health_interval_seconds: u64,
+    /// Numeric user and group that jobs run as, 1000:1000 [default: the worker's own].
+    #[arg(long, env = "BERTH_RUN_AS", value_name = "UID:GID", value_parser = run_as)]
+    pub run_as: Option<UserIds>,
+    /// Processes and threads that a step may have.
+    #[arg(long, env = "BERTH_PIDS_LIMIT", default_value_t = 16_384)]
+    pub pids_limit: u64,
+}
+
+fn run_as(text: &str) -> Result<UserIds, String> {
+    let parse = || {
+        let (uid, gid) = text.split_once(':')?;
+        Some(UserIds { uid: uid.parse().ok()?, gid: gid.parse().ok()? })
+    };
+    parse().ok_or_else(|| "write a numeric user and group; for example 1000:1000".to_owned())
+}
+
+impl NodeArgs {
+    /// A worker's configuration.
+    pub fn config(self, server: Vec<String>, join_token: Option<String>, state_dir: PathBuf) -> anyhow::Result<WorkerConfig> {
+        let name = self.node.unwrap_or_else(|| host_name().split('.').next().unwrap_or("node").to_owned());
+        let node = NodeName::new(name).map_err(|f| anyhow::anyhow!("--node: {}; {}", f.detail, f.help))?;
+        let binary = std::env::current_exe().context("this program's own file")?;
+        Ok(WorkerConfig {
+            servers: server.into_iter().map(|s| s.trim_end_matches('/').to_owned()).collect(),
+            address: self.node_address.unwrap_or_else(|| node.to_string()),
+            node,
+            join_token,
+            state_dir,
+            features: self.node_features.into_iter().filter(|f| !f.is_empty()).collect(),
+            declared: Declared { cpus: self.node_cpus, memory: self.node_memory, gpus: self.node_gpus },
+            shim: vec![binary.display().to_string(), "shim".to_owned()],
+            driver: self.driver,
+            hooks: Hooks {
+                prolog: self.prolog,
+                epilog: self.epilog,
+                health_check: self.health_check,
+                health_interval: Duration::from_secs(self.health_interval_seconds),
+            },
+            run_as: self.run_as,
+            poll_wait_seconds: 25,
+            pids_limit: self.pids_limit,
+            helper: None,
+        })
+    }
+}
+
+/// `servers`: base URLs of the API.
+pub async fn run(args: WorkerArgs, servers: Vec<String>) -> anyhow::Result<()> {
+    start_logging("info");
+    let stopping = stop_signal()?;
+    let config = args.node.config(servers, args.join_token.filter(|t| !t.is_empty()), args.state_dir)?;
+    Ok(berth_worker::run(config, stopping).await?)
+}

@@ -1,0 +1,192 @@
+//! Commands for people, and how to reach the service.
+
+use std::path::PathBuf;
+
+use clap::{Subcommand, ValueEnum};
+
+/// How to reach the service.
+#[derive(clap::Args)]
+pub struct ClientArgs {
+    /// Base URL of the API; several, separated by commas, are tried in turn.
+    #[arg(long, global = true, env = "BERTH_SERVER", default_value = "http://127.0.0.1:6780", value_delimiter = ',', value_name = "URL", help_heading = "Service")]
+    pub server: Vec<String>,
+    /// Access token.
+    #[arg(long, global = true, env = "BERTH_TOKEN", hide_env_values = true, value_name = "TOKEN", help_heading = "Service")]
+    pub token: Option<String>,
+    /// File that holds the access token.
+    #[arg(long, global = true, env = "BERTH_TOKEN_FILE", value_name = "FILE", help_heading = "Service")]
+    pub token_file: Option<PathBuf>,
+    /// How to print.
+    #[arg(short = 'O', long = "format", global = true, env = "BERTH_FORMAT", default_value = "table", value_name = "FORMAT", help_heading = "Service")]
+    pub format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Table,
+    /// A table with more columns, as wide as it needs.
+    Wide,
+    Json,
+    Yaml,
+}
+
+#[derive(Subcommand)]
+pub enum UserCommand {
+    /// Submit a batch script (or a job as JSON). Takes sbatch's options.
+    ///
+    /// berth submit [sbatch options] [--wait] SCRIPT [ARGS…]; `-` reads the script from standard input, --wrap='command' makes one.
+    /// Options win over the script's #SBATCH lines. `berth submit --help` lists the options.
+    #[command(disable_help_flag = true)]
+    Submit {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS SCRIPT ARGS")]
+        line: Vec<String>,
+    },
+    /// Run a command as a job, show its output and end as it ended. Takes sbatch's options.
+    ///
+    /// berth run [sbatch options] COMMAND [ARGS…]. Ctrl-C cancels the job.
+    #[command(disable_help_flag = true)]
+    Run {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS COMMAND ARGS")]
+        line: Vec<String>,
+    },
+    /// List jobs: those that wait or run, or with --all those that ended too.
+    #[command(visible_alias = "jobs")]
+    Queue(QueueArgs),
+    /// Show a job, or a node, in full.
+    Show {
+        /// A job's number (1234, or 1234_7 for a task of an array), or a node's name.
+        what: String,
+    },
+    /// Tell why a job waits and when it will start.
+    Explain { job: String },
+    /// Cancel jobs.
+    Cancel {
+        #[arg(required = true)]
+        jobs: Vec<String>,
+        /// Send this signal to the jobs' steps and cancel nothing.
+        #[arg(short, long)]
+        signal: Option<String>,
+        /// With --signal: to the batch shell too.
+        #[arg(long, requires = "signal")]
+        full: bool,
+        /// Seconds between SIGTERM and SIGKILL.
+        #[arg(long)]
+        grace: Option<u64>,
+    },
+    /// Hold pending jobs: they do not start until released.
+    Hold {
+        #[arg(required = true)]
+        jobs: Vec<String>,
+    },
+    /// Release held jobs.
+    Release {
+        #[arg(required = true)]
+        jobs: Vec<String>,
+    },
+    /// Stop running jobs and put them back into the queue.
+    Requeue {
+        #[arg(required = true)]
+        jobs: Vec<String>,
+        /// Held, until released.
+        #[arg(long)]
+        hold: bool,
+    },
+    /// Print a job's output.
+    Logs(LogsArgs),
+    /// List nodes with what they have and what is in use.
+    Nodes,
+    /// Take a node out of service: what runs there ends in its own time, nothing new starts.
+    Drain {
+        node: String,
+        /// Shown to users whose jobs wait for the node.
+        #[arg(short, long)]
+        reason: String,
+    },
+    /// Put a drained node back into service.
+    Resume { node: String },
+    /// How busy the cluster is: nodes, CPUs, GPUs, jobs.
+    Top {
+        /// Again every so many seconds, until Ctrl-C.
+        #[arg(short, long, num_args = 0..=1, default_missing_value = "2", value_name = "SECONDS")]
+        watch: Option<u64>,
+    },
+    /// Make a token: for a new node with --join, or of the development issuer with --dev-key.
+    Token(TokenArgs),
+    /// Tell who the token says you are.
+    Whoami,
+}
+
+#[derive(clap::Args)]
+pub struct QueueArgs {
+    /// Jobs that ended too, the newest first.
+    #[arg(short, long)]
+    pub all: bool,
+    /// Only jobs in these states: pending, running, failed, …
+    #[arg(short = 't', long = "state", value_delimiter = ',')]
+    pub states: Vec<String>,
+    #[arg(short, long, value_delimiter = ',')]
+    pub user: Vec<String>,
+    #[arg(short = 'A', long, value_delimiter = ',')]
+    pub account: Vec<String>,
+    #[arg(short, long, value_delimiter = ',')]
+    pub partition: Vec<String>,
+    /// Name, with * and ?.
+    #[arg(short, long)]
+    pub name: Option<String>,
+    /// Only jobs on this node.
+    #[arg(short = 'w', long)]
+    pub node: Option<String>,
+    /// Most jobs to list.
+    #[arg(long, default_value_t = 1000)]
+    pub limit: usize,
+}
+
+#[derive(clap::Args)]
+pub struct LogsArgs {
+    pub job: String,
+    /// Follow it until the job ends; the exit code is then the job's.
+    #[arg(short, long)]
+    pub follow: bool,
+    /// A step's number; the batch script if absent.
+    #[arg(long)]
+    pub step: Option<String>,
+    /// Rank of the task.
+    #[arg(long, conflicts_with = "follow")]
+    pub task: Option<u32>,
+    /// Standard error in place of standard output.
+    #[arg(long, conflicts_with = "follow")]
+    pub stderr: bool,
+    /// An earlier attempt.
+    #[arg(long, conflicts_with = "follow")]
+    pub attempt: Option<u32>,
+    /// Only the last bytes.
+    #[arg(long, value_name = "BYTES", conflicts_with = "follow")]
+    pub tail: Option<u64>,
+}
+
+#[derive(clap::Args)]
+pub struct TokenArgs {
+    /// Make a join token for new nodes.
+    #[arg(long)]
+    pub join: bool,
+    /// With --join: names it lets in, with *.
+    #[arg(long, default_value = "*", value_name = "PATTERN")]
+    pub nodes: String,
+    /// With --join: how many nodes it lets in.
+    #[arg(long, default_value_t = 1)]
+    pub uses: u32,
+    /// Key file of the development issuer; `berth up` keeps it as dev-key in its data directory.
+    #[arg(long, env = "BERTH_DEV_KEY", value_name = "FILE", conflicts_with = "join")]
+    pub dev_key: Option<PathBuf>,
+    /// Whom the token is for.
+    #[arg(long, value_name = "NAME")]
+    pub subject: Option<String>,
+    #[arg(long, default_value = "dev")]
+    pub tenant: String,
+    /// platform_admin, tenant_admin, account_manager, user or viewer.
+    #[arg(long = "role", value_delimiter = ',', default_value = "user")]
+    pub roles: Vec<String>,
+    /// How long it is valid: 12h, 30d.
+    #[arg(long, default_value = "12h", value_name = "TIME")]
+    pub valid: String,
+}

@@ -1,0 +1,49 @@
+//! Orders about jobs and nodes.
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use super::client::Client;
+use super::segment;
+
+/// Gives each job the order; tells of each that could not be done and goes on.
+pub async fn each(client: &Client, jobs: Vec<String>, verb: &str, body: &Value, done: &str) -> anyhow::Result<ExitCode> {
+    let mut failed = false;
+    for job in &jobs {
+        let outcome = match segment(job) {
+            Ok(job) => client.post(&format!("/v1/jobs/{job}:{verb}"), body, None).await,
+            Err(error) => Err(error),
+        };
+        match outcome {
+            Ok(_) => println!("Job {job} {done}"),
+            Err(error) => {
+                failed = true;
+                eprintln!("berth: job {job}: {error:#}");
+            }
+        }
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+pub async fn cancel(client: &Client, jobs: Vec<String>, signal: Option<String>, full: bool, grace: Option<u64>) -> anyhow::Result<ExitCode> {
+    match signal {
+        Some(signal) => each(client, jobs, "signal", &json!({ "signal": signal, "full": full }), "signalled").await,
+        None => {
+            let body = grace.map_or_else(|| json!({}), |g| json!({ "grace_seconds": g }));
+            each(client, jobs, "cancel", &body, "cancelled").await
+        }
+    }
+}
+
+pub async fn drain(client: &Client, node: &str, reason: &str) -> anyhow::Result<()> {
+    client.post(&format!("/v1/nodes/{}:drain", segment(node)?), &json!({ "reason": reason }), None).await?;
+    println!("Node {node} drains: what runs there goes on, nothing new starts");
+    Ok(())
+}
+
+pub async fn resume(client: &Client, node: &str) -> anyhow::Result<()> {
+    client.post(&format!("/v1/nodes/{}:resume", segment(node)?), &json!({}), None).await?;
+    println!("Node {node} is back in service");
+    Ok(())
+}

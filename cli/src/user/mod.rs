@@ -1,0 +1,85 @@
+//! What people type.
+
+pub mod args;
+mod client;
+mod control;
+mod job_line;
+mod logs;
+mod queue;
+mod show;
+mod submit;
+mod table;
+mod token;
+mod top;
+
+use std::process::ExitCode;
+
+use args::{ClientArgs, Format, UserCommand};
+use client::Client;
+use serde_json::Value;
+
+/// Runs one command.
+pub async fn run(command: UserCommand, settings: ClientArgs) -> anyhow::Result<ExitCode> {
+    let format = settings.format;
+    if let UserCommand::Token(args) = &command
+        && !args.join
+    {
+        println!("{}", token::mint(args)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    // Help needs no service.
+    if let UserCommand::Submit { line } | UserCommand::Run { line } = &command
+        && job_line::wants_help(line)
+    {
+        print!("{}", job_line::help(matches!(command, UserCommand::Submit { .. })));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let client = Client::new(&settings)?;
+    match command {
+        UserCommand::Submit { line } => submit::submit(&client, format, line).await,
+        UserCommand::Run { line } => submit::run(&client, line).await,
+        UserCommand::Queue(args) => done(queue::queue(&client, format, args).await),
+        UserCommand::Show { what } => done(show::show(&client, format, &what).await),
+        UserCommand::Explain { job } => done(show::explain(&client, format, &job).await),
+        UserCommand::Cancel { jobs, signal, full, grace } => control::cancel(&client, jobs, signal, full, grace).await,
+        UserCommand::Hold { jobs } => control::each(&client, jobs, "hold", &Value::Null, "held").await,
+        UserCommand::Release { jobs } => control::each(&client, jobs, "release", &Value::Null, "released").await,
+        UserCommand::Requeue { jobs, hold } => control::each(&client, jobs, "requeue", &serde_json::json!({ "hold": hold }), "requeued").await,
+        UserCommand::Logs(args) => logs::logs(&client, args).await,
+        UserCommand::Nodes => done(queue::nodes(&client, format).await),
+        UserCommand::Drain { node, reason } => done(control::drain(&client, &node, &reason).await),
+        UserCommand::Resume { node } => done(control::resume(&client, &node).await),
+        UserCommand::Top { watch } => done(top::top(&client, format, watch).await),
+        UserCommand::Token(args) => done(token::join(&client, &args).await),
+        UserCommand::Whoami => done(show::whoami(&client, format).await),
+    }
+}
+
+fn done(outcome: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
+    outcome.map(|()| ExitCode::SUCCESS)
+}
+
+/// Prints what scripts read. `true` if that was asked for.
+fn print_data(format: Format, value: &impl serde::Serialize) -> anyhow::Result<bool> {
+    match format {
+        Format::Json => println!("{}", serde_json::to_string_pretty(value)?),
+        Format::Yaml => print!("{}", serde_yaml_ng::to_string(value)?),
+        Format::Table | Format::Wide => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// A path segment of the user's own text, so that it names one object and nothing else.
+fn segment(text: &str) -> anyhow::Result<&str> {
+    let is_plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b)) && !text.starts_with('.');
+    if is_plain { Ok(text) } else { anyhow::bail!("{text:?} is neither a job's number nor a name") }
+}
+
+/// A field as text: empty if absent.
+fn text(value: &Value, field: &str) -> String {
+    match &value[field] {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

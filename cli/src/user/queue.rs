@@ -1,0 +1,132 @@
+//! `berth queue` and `berth nodes`.
+
+use serde_json::Value;
+
+use super::args::{Format, QueueArgs};
+use super::client::Client;
+use super::table::{Table, duration};
+use super::{print_data, text};
+
+/// States of jobs that are not over.
+const OPEN: [&str; 5] = ["pending", "allocated", "running", "suspended", "completing"];
+
+pub async fn queue(client: &Client, format: Format, args: QueueArgs) -> anyhow::Result<()> {
+    let mut query: Vec<(&str, String)> = Vec::new();
+    let states: Vec<String> = if args.states.is_empty() && !args.all { OPEN.map(str::to_owned).to_vec() } else { args.states };
+    query.extend(states.into_iter().map(|s| ("state", s.to_ascii_lowercase())));
+    query.extend(args.user.into_iter().map(|v| ("user", v)));
+    query.extend(args.account.into_iter().map(|v| ("account", v)));
+    query.extend(args.partition.into_iter().map(|v| ("partition", v)));
+    query.extend(args.name.map(|v| ("name", v)));
+    query.extend(args.node.map(|v| ("node", v)));
+    query.push(("page_size", args.limit.clamp(1, 1000).to_string()));
+    let jobs = client.list("/v1/jobs", &query, args.limit).await?;
+    if print_data(format, &jobs)? {
+        return Ok(());
+    }
+    let is_wide = format == Format::Wide;
+    let heads: &[&'static str] = if is_wide {
+        &["JOB", "PARTITION", "NAME", "USER", "ACCOUNT", "QOS", "STATE", "TIME", "LIMIT", "PRIORITY", "SUBMITTED", "PLANNED START", "NODES / REASON"]
+    } else {
+        &["JOB", "PARTITION", "NAME", "USER", "STATE", "TIME", "NODES / REASON"]
+    };
+    let mut table = Table::new(heads);
+    for job in &jobs {
+        let state = match &job["hold"] {
+            Value::String(_) if job["state"] == "pending" => "held".to_owned(),
+            _ => text(job, "state"),
+        };
+        let time = elapsed(job);
+        let cells = [text(job, "name_ref"), text(job, "partition"), text(job, "name"), text(job, "user")];
+        let mut row = cells.to_vec();
+        if let Some(array) = job["array"].as_object() {
+            row[0] = format!("{}_[{}]", row[0], array["pending"].as_str().unwrap_or_default());
+        }
+        if is_wide {
+            row.extend([text(job, "account"), text(job, "qos"), state, time]);
+            row.extend([duration(job["time_limit_seconds"].as_u64().unwrap_or(0)), text(job, "priority"), short_time(job, "submit_time"), short_time(job, "planned_start")]);
+        } else {
+            row.extend([state, time]);
+        }
+        row.push(where_or_why(job));
+        table.row(row);
+    }
+    table.print(is_wide);
+    if jobs.len() >= args.limit {
+        eprintln!("berth: only the first {} jobs are listed; --limit shows more", args.limit);
+    }
+    Ok(())
+}
+
+/// Nodes of a job that has some, reasons of one that waits, the reason of one that ended.
+fn where_or_why(job: &Value) -> String {
+    if job["state"] == "pending" {
+        let reasons: Vec<&str> = job["pending_reasons"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        return format!("({})", reasons.join(", "));
+    }
+    match (text(job, "nodes"), text(job, "reason")) {
+        (nodes, reason) if reason.is_empty() => nodes,
+        (nodes, reason) if nodes.is_empty() => format!("({reason})"),
+        (nodes, reason) => format!("{nodes} ({reason})"),
+    }
+}
+
+fn instant(job: &Value, field: &str) -> Option<jiff::Timestamp> {
+    job[field].as_str()?.parse().ok()
+}
+
+fn elapsed(job: &Value) -> String {
+    let Some(start) = instant(job, "start_time") else { return String::new() };
+    let end = instant(job, "end_time").unwrap_or_else(jiff::Timestamp::now);
+    duration((end.as_second() - start.as_second()).max(0) as u64)
+}
+
+/// In the local time zone.
+pub fn short_time(job: &Value, field: &str) -> String {
+    instant(job, field).map(|at| at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%dT%H:%M:%S").to_string()).unwrap_or_default()
+}
+
+pub async fn nodes(client: &Client, format: Format) -> anyhow::Result<()> {
+    let nodes = client.list("/v1/nodes", &[], usize::MAX).await?;
+    if print_data(format, &nodes)? {
+        return Ok(());
+    }
+    let is_wide = format == Format::Wide;
+    let heads: &[&'static str] = if is_wide {
+        &["NODE", "STATE", "CPUS", "MEMORY", "GPUS", "JOBS", "FEATURES", "ADDRESS", "VERSION", "LAST SEEN", "REASON"]
+    } else {
+        &["NODE", "STATE", "CPUS", "MEMORY", "GPUS", "JOBS", "REASON"]
+    };
+    let mut table = Table::new(heads);
+    for node in &nodes {
+        let inventory = &node["inventory"];
+        let flags: Vec<&str> = node["flags"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let state = std::iter::once(node["state"].as_str().unwrap_or_default()).chain(flags).collect::<Vec<_>>().join("+");
+        let bytes = |value: &Value| berth_model::Bytes(value.as_u64().unwrap_or(0)).to_string();
+        let jobs = node["jobs"].as_array().map_or(0, Vec::len) as u64 + node["other_jobs"].as_u64().unwrap_or(0);
+        let mut row = vec![
+            text(node, "name"),
+            state,
+            format!("{}/{}", text(node, "allocated_cpus"), inventory["cpus"].as_array().map_or(0, Vec::len)),
+            format!("{}/{}", bytes(&node["allocated_memory_bytes"]), bytes(&inventory["memory_bytes"])),
+            gpus(node),
+            jobs.to_string(),
+        ];
+        if is_wide {
+            let features: Vec<&str> = node["features"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            row.extend([features.join(","), text(node, "address"), text(node, "worker_version"), short_time(node, "last_seen")]);
+        }
+        row.push(text(node, "reason"));
+        table.row(row);
+    }
+    table.print(is_wide);
+    Ok(())
+}
+
+/// `3/8 h100`.
+fn gpus(node: &Value) -> String {
+    let all = node["inventory"]["gpus"].as_array().cloned().unwrap_or_default();
+    let Some(first) = all.first() else { return "-".to_owned() };
+    let used = node["allocated_gpus"].as_array().map_or(0, Vec::len);
+    format!("{used}/{} {}", all.len(), text(first, "type"))
+}

@@ -1,0 +1,130 @@
+//! `berth submit` and `berth run`.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::process::ExitCode;
+
+use anyhow::{Context, anyhow, bail};
+use berth_model::Fault;
+use berth_model::job::JobSpec;
+use berth_model::script::{ExportMode, parse_script};
+use serde_json::Value;
+
+use super::args::Format;
+use super::client::Client;
+use super::job_line::{self, JobLine};
+use super::{logs, print_data};
+
+/// Submits a script or a job as JSON.
+pub async fn submit(client: &Client, format: Format, line: Vec<String>) -> anyhow::Result<ExitCode> {
+    let line = job_line::parse(line)?;
+    let (wait, parsable) = (line.wait, line.parsable);
+    let spec = read_job(line)?;
+    let answer = post(client, &spec).await?;
+    let job = answer["job_id"].to_string();
+    for warning in answer["warnings"].as_array().into_iter().flatten() {
+        eprintln!("warning: {}", warning["detail"].as_str().unwrap_or_default());
+    }
+    if parsable {
+        println!("{job}");
+    } else if !print_data(format, &answer)? {
+        println!("Submitted batch job {job}");
+    }
+    if wait { logs::wait(client, &job).await } else { Ok(ExitCode::SUCCESS) }
+}
+
+async fn post(client: &Client, spec: &JobSpec) -> anyhow::Result<Value> {
+    let key = uuid::Uuid::new_v4().to_string();
+    client.post("/v1/jobs", &serde_json::to_value(spec)?, Some(&key)).await
+}
+
+fn read_job(line: JobLine) -> anyhow::Result<JobSpec> {
+    if let Some(command) = &line.wrap {
+        if !line.rest.is_empty() {
+            bail!("--wrap and a script contradict each other: give one of them");
+        }
+        let script = format!("#!/bin/sh\n# made by berth submit --wrap\n{command}\n");
+        return from_script(&script, Some("wrap"), &line);
+    }
+    let Some(path) = line.rest.first() else {
+        bail!("there is no script to submit; name one, or give a command with --wrap='COMMAND'");
+    };
+    let text = if path == "-" {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).context("standard input")?;
+        text
+    } else {
+        std::fs::read_to_string(path).with_context(|| format!("the script {path}"))?
+    };
+    if path.ends_with(".json") || text.trim_start().starts_with('{') {
+        if !line.options.is_empty() {
+            bail!("options go with a script; in a job as JSON they are fields");
+        }
+        return serde_json::from_str(&text).with_context(|| format!("the job {path}"));
+    }
+    let name = std::path::Path::new(path).file_name().map(|n| n.to_string_lossy().into_owned()).filter(|_| path != "-");
+    from_script(&text, name.as_deref().or(Some("sbatch")), &line)
+}
+
+fn from_script(text: &str, name: Option<&str>, line: &JobLine) -> anyhow::Result<JobSpec> {
+    let parsed = parse_script(text, &line.options, jiff::Timestamp::now()).map_err(faults)?;
+    for warning in &parsed.warnings {
+        eprintln!("warning: {}; {}", warning.detail, warning.help);
+    }
+    let mut spec = parsed.spec;
+    spec.script_args = line.rest.iter().skip(1).cloned().collect();
+    spec.name = spec.name.or(name.map(str::to_owned));
+    add_environment(&mut spec, &parsed.export);
+    Ok(spec)
+}
+
+fn faults(faults: Vec<Fault>) -> anyhow::Error {
+    let lines: Vec<String> = faults.iter().map(|f| format!("{}; {}", f.detail, f.help)).collect();
+    anyhow!(lines.join("\n  "))
+}
+
+/// What never goes along: secrets of this client, and what is the shell's own.
+const PRIVATE: [&str; 9] = ["BERTH_TOKEN", "BERTH_JOIN_TOKEN", "BERTH_DATABASE_URL", "BERTH_DEV_KEY", "_", "SHLVL", "PWD", "OLDPWD", "TERM"];
+
+/// sbatch's `--export`: by default all variables go along. Into a container none do, since its paths are not this machine's.
+fn add_environment(spec: &mut JobSpec, export: &ExportMode) {
+    let mine: BTreeMap<String, String> = std::env::vars().filter(|(name, _)| !PRIVATE.contains(&name.as_str())).collect();
+    let wanted: BTreeMap<String, String> = match export {
+        ExportMode::All if spec.container.is_some() => BTreeMap::new(),
+        ExportMode::All => mine,
+        ExportMode::None => BTreeMap::new(),
+        ExportMode::Names(names) => names.iter().filter_map(|n| Some((n.clone(), mine.get(n)?.clone()))).collect(),
+    };
+    for (name, value) in wanted {
+        spec.environment.entry(name).or_insert(value);
+    }
+    if let Ok(dir) = std::env::current_dir() {
+        spec.environment.insert("SLURM_SUBMIT_DIR".to_owned(), dir.display().to_string());
+    }
+}
+
+/// Runs a command as a job in the foreground.
+pub async fn run(client: &Client, line: Vec<String>) -> anyhow::Result<ExitCode> {
+    let line = job_line::parse(line)?;
+    if line.rest.is_empty() {
+        bail!("there is no command to run; for example `berth run hostname`");
+    }
+    // An empty script carries the options.
+    let parsed = parse_script("#!/bin/sh\n:\n", &line.options, jiff::Timestamp::now()).map_err(faults)?;
+    for warning in &parsed.warnings {
+        eprintln!("warning: {}; {}", warning.detail, warning.help);
+    }
+    let mut spec = JobSpec { script: None, command: Some(line.rest.clone()), ..parsed.spec };
+    spec.name = spec.name.or_else(|| std::path::Path::new(&line.rest[0]).file_name().map(|n| n.to_string_lossy().into_owned()));
+    add_environment(&mut spec, &parsed.export);
+    let answer = post(client, &spec).await?;
+    let job = answer["job_id"].to_string();
+    tokio::select! {
+        outcome = logs::follow(client, &job, None, true) => outcome,
+        _ = tokio::signal::ctrl_c() => {
+            eprintln!("berth: cancelling job {job}");
+            client.post(&format!("/v1/jobs/{job}:cancel"), &serde_json::json!({}), None).await?;
+            Ok(ExitCode::from(130))
+        }
+    }
+}
