@@ -1,7 +1,8 @@
 //! The node's loop: register, ask what should run, keep an actor for each attempt, hold the lease.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -94,7 +95,7 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
         node: Node {
             name: config.node.to_string(),
             lease,
-            tools_dir: tools(&config, &state)?,
+            tools_dir: Some(tools(&state)?),
             can_bind: machine.can_bind,
             run_as: config.run_as,
             pids_limit: config.pids_limit,
@@ -126,19 +127,22 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
     result
 }
 
+/// The program that goes inside jobs, see `worker/helper`.
+static HELPER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/berth-helper"));
+
 /// The folder that is put on jobs' PATH, with `srun` in it.
-fn tools(config: &WorkerConfig, state: &std::path::Path) -> Result<Option<PathBuf>, WorkerError> {
-    let Some(helper) = &config.helper else { return Ok(None) };
+fn tools(state: &Path) -> Result<PathBuf, WorkerError> {
     let dir = state.join("tools");
     let place = || -> std::io::Result<PathBuf> {
         std::fs::create_dir_all(&dir)?;
         let dir = dir.canonicalize()?;
         let draft = dir.join("srun.new");
-        std::fs::copy(helper, &draft)?;
+        std::fs::write(&draft, HELPER)?;
+        std::fs::set_permissions(&draft, std::fs::Permissions::from_mode(0o755))?;
         std::fs::rename(draft, dir.join("srun"))?;
         Ok(dir)
     };
-    place().map(Some).map_err(io(format!("{} cannot be placed", helper.display())))
+    place().map_err(io(format!("{} cannot be made", dir.display())))
 }
 
 type AttemptId = (JobId, u32);

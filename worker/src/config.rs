@@ -33,8 +33,6 @@ pub struct WorkerConfig {
     pub poll_wait_seconds: u64,
     /// Processes and threads that a step may have on this node.
     pub pids_limit: u64,
-    /// The helper that is put on jobs' PATH as `srun`; `None`: jobs have none.
-    pub helper: Option<PathBuf>,
 }
 
 /// An inventory by declaration, for tests, simulations and nodes whose devices cannot be discovered.

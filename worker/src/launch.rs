@@ -175,8 +175,13 @@ fn working_directory(job: &JobSpec, step: &StepAssignment) -> Option<PathBuf> {
     if let Some(asked) = asked {
         return Some(asked.into());
     }
-    let submitted = PathBuf::from(job.environment.get("SLURM_SUBMIT_DIR")?);
-    (job.container.is_none() && submitted.is_dir()).then_some(submitted)
+    if job.container.is_some() {
+        return None;
+    }
+    // Where `srun` was called, where `berth submit` was: hints, followed if there is such a folder here.
+    let called = step.spec.as_ref().and_then(|s| s.environment.get("PWD"));
+    let hints = [called, job.environment.get("SLURM_SUBMIT_DIR")];
+    hints.into_iter().flatten().map(PathBuf::from).find(|dir| dir.is_dir())
 }
 
 /// Files in the job's view that get copies of the output.

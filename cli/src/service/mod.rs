@@ -85,7 +85,7 @@ pub async fn connect(url: &str, connections: u32) -> anyhow::Result<Db> {
 
 pub async fn migrate(args: DatabaseArgs) -> anyhow::Result<()> {
     start_logging("info");
-    connect(&args.database_url, 2).await?.migrate().await.context("the schema could not be brought up to date")?;
+    connect(&args.database_url, 5).await?.migrate().await.context("the schema could not be brought up to date")?;
     println!("The schema is up to date.");
     Ok(())
 }

@@ -100,7 +100,6 @@ impl NodeArgs {
             run_as: self.run_as,
             poll_wait_seconds: 25,
             pids_limit: self.pids_limit,
-            helper: None,
         })
     }
 }

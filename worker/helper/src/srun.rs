@@ -1,0 +1,250 @@
+//! `srun`: opens a step, prints what its tasks write, passes signals on, ends with the highest exit code.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::agent::Agent;
+use crate::options::{self, HELP, Options};
+
+pub fn main(args: Vec<String>) -> ExitCode {
+    let mut options = match options::parse(args) {
+        Ok(options) => options,
+        Err(fault) => return fail(&fault),
+    };
+    if options.help {
+        print!("{HELP}");
+        return ExitCode::SUCCESS;
+    }
+    let Some(agent) = Agent::of_this_job() else {
+        return fail("this is not inside a Berth job; `berth run` starts one");
+    };
+    add_surroundings(&mut options);
+    // Before any other thread is there, so that all of them leave signals to one.
+    let signals = Signals::block();
+    let step = match open(&agent, &options) {
+        Ok(step) => step,
+        Err(fault) => return fail(&fault),
+    };
+    let agent = Arc::new(agent);
+    signals.forward(agent.clone(), step.clone());
+    match follow(&agent, &step, &options) {
+        Ok(code) => ExitCode::from(code),
+        Err(fault) => fail(&fault),
+    }
+}
+
+fn fail(text: &str) -> ExitCode {
+    eprintln!("srun: error: {text}");
+    ExitCode::FAILURE
+}
+
+/// The variables and the folder that the step inherits.
+fn add_surroundings(options: &mut Options) {
+    let spec = &mut options.spec;
+    // As Slurm's srun reads it: what the job asked for holds for its steps.
+    if spec.gpus.is_none() && spec.gpus_per_node.is_none() && spec.gpus_per_task.is_none() {
+        spec.gpus_per_task = std::env::var("SLURM_GPUS_PER_TASK").ok().and_then(|text| text.parse().ok());
+    }
+    let all: BTreeMap<String, String> = std::env::vars().collect();
+    match options.export.as_deref() {
+        None | Some("ALL") => spec.environment = all,
+        Some("NONE") => {}
+        Some(list) => {
+            for item in list.split(',') {
+                match item.split_once('=') {
+                    Some((name, value)) => _ = spec.environment.insert(name.to_owned(), value.to_owned()),
+                    None if item == "ALL" => spec.environment.extend(all.clone()),
+                    None => spec.environment.extend(all.get(item).map(|v| (item.to_owned(), v.clone()))),
+                }
+            }
+        }
+    }
+    // Where it is called, if that is there on the step's nodes too; the job's scratch folder is another on each.
+    let here = std::env::current_dir().ok().map(|d| d.display().to_string());
+    let scratch = std::env::var("TMPDIR").ok();
+    match here.filter(|dir| Some(dir) != scratch.as_ref()) {
+        Some(dir) => _ = spec.environment.insert("PWD".to_owned(), dir),
+        None => _ = spec.environment.remove("PWD"),
+    }
+}
+
+/// Opens the step, waiting while other steps use what it needs. Gives its id.
+fn open(agent: &Agent, options: &Options) -> Result<String, String> {
+    let body = serde_json::to_value(&options.spec).map_err(|e| e.to_string())?;
+    let mut pause = Duration::from_millis(50);
+    let mut tries = 0;
+    let mut has_told = options.quiet;
+    loop {
+        match agent.post("/v1/steps", &body) {
+            Ok(answer) => return Ok(answer["step_id"].to_string()),
+            Err(refusal) if refusal.code == "step_busy" => {
+                if !has_told && pause > Duration::from_millis(500) {
+                    eprintln!("srun: the step waits: {}", refusal.text);
+                    has_told = true;
+                }
+            }
+            // Refused before it reached the service: nothing was opened.
+            Err(refusal) if refusal.code == "unavailable" && tries < MAX_TRIES => tries += 1,
+            Err(refusal) => return Err(refusal.text),
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_secs(1));
+    }
+}
+
+/// Tries to reach a service that is away: about a minute.
+const MAX_TRIES: u32 = 60;
+
+/// Prints until the end. A stream that breaks is taken up where it broke.
+fn follow(agent: &Agent, step: &str, options: &Options) -> Result<u8, String> {
+    let mut printer = Printer { options, open_lines: BTreeMap::new() };
+    let mut cursor = String::new();
+    let mut tries = 0;
+    loop {
+        let stream = match agent.get(&format!("/v1/steps/{step}/stream?cursor={cursor}")) {
+            Ok(stream) => stream,
+            Err(refusal) if refusal.code == "unavailable" && tries < MAX_TRIES => {
+                tries += 1;
+                std::thread::sleep(Duration::from_secs(1));
+                continue;
+            }
+            Err(refusal) => return Err(refusal.text),
+        };
+        for line in stream.lines() {
+            let Ok(line) = line else { break };
+            let Ok(event) = serde_json::from_str::<Value>(&line) else { continue };
+            tries = 0;
+            if let Some(at) = event["cursor"].as_str() {
+                at.clone_into(&mut cursor);
+            }
+            if let Some(code) = printer.event(&event) {
+                return Ok(code);
+            }
+        }
+        tries += 1;
+        if tries > MAX_TRIES {
+            return Err("the service cannot be reached".to_owned());
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+struct Printer<'a> {
+    options: &'a Options,
+    /// With labels: lines that are not whole yet, by task and stream.
+    open_lines: BTreeMap<(u64, bool), String>,
+}
+
+impl Printer<'_> {
+    /// The exit code, at the end.
+    fn event(&mut self, event: &Value) -> Option<u8> {
+        let task = event["task"].as_u64().unwrap_or(0);
+        match event["type"].as_str()? {
+            "output" => self.output(task, event["stream"] == "stderr", event["text"].as_str().unwrap_or_default()),
+            "exit" if !self.options.quiet => match (event["code"].as_i64(), event["signal"].as_i64()) {
+                (Some(0), _) => {}
+                (Some(code), _) => eprintln!("srun: error: task {task}: Exited with exit code {code}"),
+                (None, Some(signal)) => eprintln!("srun: error: task {task}: Ended by signal {signal}"),
+                (None, None) => {}
+            },
+            "failure" => eprintln!("srun: error: {}: {}", event["cause"].as_str().unwrap_or_default(), event["detail"].as_str().unwrap_or_default()),
+            "end" => {
+                self.flush();
+                let code = event["exit_code"].as_i64().unwrap_or(1);
+                return Some(u8::try_from(code).unwrap_or(1));
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn output(&mut self, task: u64, is_stderr: bool, text: &str) {
+        let is_printed = if is_stderr { self.options.prints_stderr } else { self.options.prints_stdout };
+        if !is_printed {
+            return;
+        }
+        if !self.options.label {
+            return print(is_stderr, text);
+        }
+        let open = self.open_lines.entry((task, is_stderr)).or_default();
+        open.push_str(text);
+        while let Some(end) = open.find('\n') {
+            let line: String = open.drain(..=end).collect();
+            print(is_stderr, &format!("{task}: {line}"));
+        }
+    }
+
+    fn flush(&mut self) {
+        for ((task, is_stderr), line) in std::mem::take(&mut self.open_lines) {
+            if !line.is_empty() {
+                print(is_stderr, &format!("{task}: {line}\n"));
+            }
+        }
+    }
+}
+
+fn print(is_stderr: bool, text: &str) {
+    // A reader that went away ends the printing, not the step.
+    if is_stderr {
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    } else {
+        let mut out = std::io::stdout().lock();
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+}
+
+/// Signals that are passed on to the step.
+const FORWARDED: [(i32, &str); 8] = [
+    (libc::SIGINT, "SIGINT"),
+    (libc::SIGTERM, "SIGTERM"),
+    (libc::SIGHUP, "SIGHUP"),
+    (libc::SIGQUIT, "SIGQUIT"),
+    (libc::SIGUSR1, "SIGUSR1"),
+    (libc::SIGUSR2, "SIGUSR2"),
+    (libc::SIGALRM, "SIGALRM"),
+    (libc::SIGCONT, "SIGCONT"),
+];
+
+struct Signals(libc::sigset_t);
+
+impl Signals {
+    fn block() -> Signals {
+        // Safety: the set is a plain value of ours, filled in by these calls.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut set);
+            for (signal, _) in FORWARDED {
+                libc::sigaddset(&mut set, signal);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+            Signals(set)
+        }
+    }
+
+    /// Passes signals on from a thread of its own.
+    fn forward(self, agent: Arc<Agent>, step: String) {
+        let count = AtomicU32::new(0);
+        std::thread::spawn(move || {
+            loop {
+                let mut signal = 0;
+                // Safety: both pointers are to our own values.
+                if unsafe { libc::sigwait(&self.0, &mut signal) } != 0 {
+                    return;
+                }
+                let Some((_, name)) = FORWARDED.iter().find(|(number, _)| *number == signal) else { continue };
+                let is_end = matches!(signal, libc::SIGINT | libc::SIGTERM);
+                // Asked a third time, it does not wait for its tasks any more.
+                if is_end && count.fetch_add(1, Ordering::Relaxed) >= 2 {
+                    std::process::exit(128 + signal);
+                }
+                let _ = agent.post(&format!("/v1/steps/{step}:signal"), &json!({ "signal": name }));
+            }
+        });
+    }
+}
