@@ -366,10 +366,10 @@ async fn check_health(shared: Arc<Shared>) {
     loop {
         let found = hooks::run(&check, &BTreeMap::from([("SLURMD_NODENAME".to_owned(), shared.node.name.clone())])).await.err();
         if found != sick {
-            shared.outbox.push([match &found {
+            shared.outbox.push(match &found {
                 Some(reason) => Fact::Unhealthy { reason: reason.clone() },
                 None => Fact::Healthy,
-            }]);
+            });
             sick = found;
         }
         tokio::time::sleep(shared.hooks.health_interval.max(Duration::from_secs(1))).await;

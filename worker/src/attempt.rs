@@ -149,13 +149,13 @@ impl Attempt {
     fn report_failure(&mut self, cause: &str, detail: String, is_nodes_fault: bool) {
         self.is_decided = true;
         tracing::warn!(job = %self.job, attempt = self.attempt, cause, detail, "the attempt cannot start here");
-        self.shared.outbox.push([Fact::PrepareFailed {
+        self.shared.outbox.push(Fact::PrepareFailed {
             job_id: self.job,
             attempt: self.attempt,
             cause: cause.to_owned(),
             detail,
             is_nodes_fault,
-        }]);
+        });
     }
 
     /// Starts what is new, passes on orders and signals.
@@ -293,7 +293,7 @@ impl Attempt {
         let waits = matches!(&*self.wish.borrow(), Wish::Assigned(a) if a.phase == Phase::Prepare);
         if waits && !self.is_prepared && !self.is_decided {
             self.is_prepared = true;
-            self.shared.outbox.push([Fact::Prepared { job_id: self.job, attempt: self.attempt }]);
+            self.shared.outbox.push(Fact::Prepared { job_id: self.job, attempt: self.attempt });
         }
     }
 
@@ -314,7 +314,7 @@ impl Attempt {
             };
             epilog_failed = hooks::run(epilog, &env).await.err();
         }
-        self.shared.outbox.push([Fact::Finished { job_id: self.job, attempt: self.attempt, epilog_failed }]);
+        self.shared.outbox.push(Fact::Finished { job_id: self.job, attempt: self.attempt, epilog_failed });
         let _ = std::fs::remove_dir_all(&self.dirs.root);
     }
 }
@@ -344,6 +344,7 @@ impl Attempt {
             uploads: self.shared.uploads.clone(),
             orders: seen,
             events: self.events.clone(),
+            reported: None,
         };
         tokio::spawn(step.run());
         Running { orders, runtime, key, has_started: false }

@@ -15,6 +15,8 @@ pub struct Outbox {
     boot_id: String,
     waiting: Mutex<Waiting>,
     wake: Notify,
+    /// The highest number that the service has.
+    taken: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -28,19 +30,23 @@ const BATCH: usize = 512;
 
 impl Outbox {
     pub fn new(boot_id: String) -> Outbox {
-        Outbox { boot_id, waiting: Mutex::default(), wake: Notify::new() }
+        Outbox { boot_id, waiting: Mutex::default(), wake: Notify::new(), taken: watch::Sender::new(0) }
     }
 
-    /// Adds facts that go out together.
-    pub fn push(&self, facts: impl IntoIterator<Item = Fact>) {
+    /// Adds a fact and gives its number.
+    pub fn push(&self, fact: Fact) -> u64 {
         let mut waiting = self.waiting.lock().expect("no panic while the lock is held");
-        for fact in facts {
-            waiting.last_seq += 1;
-            let seq = waiting.last_seq;
-            waiting.reports.push_back(Report { seq, fact });
-        }
+        waiting.last_seq += 1;
+        let seq = waiting.last_seq;
+        waiting.reports.push_back(Report { seq, fact });
         drop(waiting);
         self.wake.notify_one();
+        seq
+    }
+
+    /// Returns when the service has the fact of this number.
+    pub async fn until_taken(&self, seq: u64) {
+        let _ = self.taken.subscribe().wait_for(|taken| *taken >= seq).await;
     }
 
     pub fn is_empty(&self) -> bool {
@@ -69,6 +75,7 @@ impl Outbox {
                     while waiting.reports.front().is_some_and(|r| r.seq <= taken.applied) {
                         waiting.reports.pop_front();
                     }
+                    self.taken.send_replace(taken.applied);
                     if !taken.stale.is_empty() {
                         tracing::info!(numbers = ?taken.stale, "reports came too late: their attempts are over");
                     }

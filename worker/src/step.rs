@@ -42,7 +42,7 @@ pub enum Why {
 pub enum StepEvent {
     Prepared,
     Started,
-    /// Over on this node; nothing of it is left. `ran`: it was reported as ended.
+    /// Over on this node; nothing of it runs. `ran`: it was reported as ended.
     Over { ran: bool },
     /// It could not be prepared, and nothing of it is left.
     Failed(LaunchError),
@@ -62,16 +62,30 @@ pub struct Step {
     pub uploads: Uploads,
     pub orders: watch::Receiver<Orders>,
     pub events: mpsc::UnboundedSender<(StepId, StepEvent)>,
+    /// Number of the report of its end.
+    pub reported: Option<u64>,
 }
 
 impl Step {
     /// Brings the step to its end. Also takes up a step that an earlier worker process started.
     pub async fn run(mut self) {
         let event = self.live().await;
+        let reported = self.reported;
+        if reported.is_none() {
+            self.delete().await;
+        }
+        self.tell(event);
+        // What tells that the step has run must outlive this process until the service knows: else a restart would run it again.
+        if let Some(seq) = reported {
+            self.outbox.until_taken(seq).await;
+            self.delete().await;
+        }
+    }
+
+    async fn delete(&self) {
         if let Err(error) = self.runtime.delete(&self.spec.key).await {
             tracing::warn!(job = %self.job, step = %self.id, %error, "the step's remains could not be removed");
         }
-        self.tell(event);
     }
 
     fn tell(&self, event: StepEvent) {
@@ -90,7 +104,7 @@ impl Step {
         if let Err(error) = self.runtime.start(&self.spec.key).await {
             return self.failed_to_launch(error);
         }
-        self.outbox.push([Fact::StepStarted { job_id: self.job, attempt: self.attempt, step: self.id }]);
+        self.outbox.push(Fact::StepStarted { job_id: self.job, attempt: self.attempt, step: self.id });
         self.tell(StepEvent::Started);
         let (ended, seen) = watch::channel(false);
         let files = launch::streams(&self.spec).into_iter().map(|(task, stream, path)| (task, stream, path.to_owned())).collect();
@@ -104,7 +118,7 @@ impl Step {
     }
 
     /// The attempt's own launch fails as a whole; a step of `srun` fails alone.
-    fn failed_to_launch(&self, error: LaunchError) -> StepEvent {
+    fn failed_to_launch(&mut self, error: LaunchError) -> StepEvent {
         if !self.is_first {
             let exit = StepExit { failure: Some(error.clone()), ..StepExit::default() };
             self.report_end(exit, None);
@@ -165,7 +179,7 @@ impl Step {
         }
     }
 
-    fn report_end(&self, exit: StepExit, why: Option<Why>) {
+    fn report_end(&mut self, exit: StepExit, why: Option<Why>) {
         let mut result = StepResult {
             tasks: exit.tasks.iter().map(|t| TaskEnd { rank: t.rank, code: t.code, signal: t.signal }).collect(),
             is_oom_killed: exit.oom_killed,
@@ -183,7 +197,7 @@ impl Step {
             // The shell's code for a program that is not there.
             result.tasks = self.spec.tasks.iter().map(|t| TaskEnd { rank: t.rank, code: Some(127), signal: None }).collect();
         }
-        self.outbox.push([Fact::StepEnded { job_id: self.job, attempt: self.attempt, step: self.id, result }]);
+        self.reported = Some(self.outbox.push(Fact::StepEnded { job_id: self.job, attempt: self.attempt, step: self.id, result }));
     }
 
     fn failure(&self, error: LaunchError) -> StepFailure {

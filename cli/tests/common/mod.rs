@@ -139,6 +139,14 @@ impl Stack {
         process
     }
 
+    /// The process that writes this log.
+    pub fn pid_of(&self, log: &str) -> u32 {
+        let log = self.path(log);
+        let writes = |pid: u32| std::fs::read_link(format!("/proc/{pid}/fd/1")).is_ok_and(|target| target == log);
+        let pids = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|e| e.file_name().to_str()?.parse().ok());
+        pids.into_iter().find(|pid| writes(*pid)).expect("a process writes that log")
+    }
+
     /// A development token.
     pub fn token(&self, subject: &str, tenant: &str, role: &str) -> String {
         let key = self.path("dev-key");
