@@ -301,7 +301,8 @@ impl Desk<'_> {
             return Ok(false);
         }
         self.jobs.insert(job);
-        if let Some(failure) = result.failure.as_ref().filter(|f| f.is_nodes_fault) {
+        // A node that was cut off has done what it must; nothing is wrong with it.
+        if let Some(failure) = result.failure.as_ref().filter(|f| f.is_nodes_fault && f.cause != "cut_off") {
             let reason = format!("lost a step of job {job}: {}: {}", failure.cause, failure.detail);
             nodes::drain(self.tx, self.node, &reason, false).await?;
             self.tell_node("node.drained", serde_json::json!({ "by": "launch", "reason": reason })).await?;
@@ -398,9 +399,13 @@ impl Desk<'_> {
         settle::bump_nodes(self.tx, &mut vec![self.node.to_owned()]).await?;
         if !settle::settle_attempt(self.tx, job, attempt).await? {
             sqlx::query(
-                "update jobs set state = 'completing', version = version + 1 where job_id = $1 and state in ('allocated', 'running')",
+                // While the job's own command runs on other nodes, the job does.
+                "update jobs set state = 'completing', version = version + 1 where job_id = $1 and state in ('allocated', 'running')
+                 and not exists (select from step_nodes n join assignments s on s.job_id = n.job_id and s.attempt = n.attempt and s.node = n.node
+                     where n.job_id = $1 and n.attempt = $2 and n.step = 0 and n.result is null and s.phase <> 'stop')",
             )
             .bind(job)
+            .bind(attempt)
             .execute(&mut *self.tx)
             .await?;
             self.tell_job("job.node_released", job, attempt, None).await?;

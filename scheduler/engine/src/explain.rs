@@ -1,7 +1,7 @@
 //! Explanations: turning what a pass met into verdicts with objects, amounts, holders and advice.
 
 use berth_model::event::JobSnapshot;
-use berth_model::resources::{GpuDemand, Shape};
+use berth_model::resources::{GpuDemand, MemoryDemand, Shape};
 use berth_model::verdict::{PlannedStart, Verdict};
 use berth_model::{JobId, hostlist};
 use jiff::Timestamp;
@@ -104,8 +104,14 @@ pub fn words(shape: &Shape) -> String {
         GpuDemand::PerNode(gpus) => format!(", {gpus} GPUs a node"),
         GpuDemand::PerTask(gpus) => format!(", {gpus} GPUs a task"),
     };
+    let memory = match shape.memory {
+        MemoryDemand::WholeNode => ", all memory of each node".to_owned(),
+        MemoryDemand::PerNode(bytes) => format!(", {bytes} of memory a node"),
+        MemoryDemand::PerCpu(bytes) => format!(", {bytes} of memory a CPU"),
+        MemoryDemand::PerGpu(bytes) => format!(", {bytes} of memory a GPU"),
+    };
     let whole = if shape.exclusive { ", whole nodes" } else { "" };
-    format!("{nodes}, {tasks}{gpus}{whole}")
+    format!("{nodes}, {tasks}{memory}{gpus}{whole}")
 }
 
 /// A job that waits for resources, or behind jobs ahead of it.
