@@ -18,9 +18,13 @@ up: build ## run a whole service here: Postgres, API, scheduler, one node
 test: setup ## run every test
 	cargo test --workspace --locked
 
-lint: ## formatting, clippy with warnings as errors
+lint: ## formatting, clippy with warnings as errors, the OpenAPI document
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo run --quiet --locked -p berth -- openapi | diff -u openapi/berth.openapi.json - || { echo "run make openapi and commit the result" >&2; exit 1; }
+
+openapi: ## write openapi/berth.openapi.json from the code
+	cargo run --quiet --locked -p berth -- openapi > openapi/berth.openapi.json
 
 fmt: ## format the code
 	cargo fmt --all

@@ -14,7 +14,11 @@ fn main() {
     let target_dir = Path::new(&out).join("helper");
     // With a target named, the flags are for the program alone and not for build scripts and macros.
     let mut build = Command::new(env("CARGO"));
-    build.current_dir(root).args(["build", "--release", "--locked", "-p", "berth-helper", "--target", &target]).arg("--target-dir").arg(&target_dir);
+    build
+        .current_dir(root)
+        .args(["build", "--release", "--locked", "-p", "berth-helper", "--target", &target])
+        .arg("--target-dir")
+        .arg(&target_dir);
     build.env("RUSTFLAGS", "-C target-feature=+crt-static -C strip=symbols").env("CARGO_PROFILE_RELEASE_LTO", "thin");
     for name in ["CARGO_ENCODED_RUSTFLAGS", "RUSTC_WORKSPACE_WRAPPER", "RUSTC_WRAPPER", "CARGO_BUILD_TARGET"] {
         build.env_remove(name);

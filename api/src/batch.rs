@@ -46,7 +46,10 @@ fn busy() -> Problem {
     problem
 }
 
-async fn lane(db: Db, receiver: std::sync::Arc<tokio::sync::Mutex<mpsc::Receiver<(Vec<NewJob>, Reply)>>>) {
+/// The queue's end, which the lanes share.
+type Queue = std::sync::Arc<tokio::sync::Mutex<mpsc::Receiver<(Vec<NewJob>, Reply)>>>;
+
+async fn lane(db: Db, receiver: Queue) {
     loop {
         let mut jobs = Vec::new();
         let mut replies = Vec::new();

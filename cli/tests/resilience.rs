@@ -32,10 +32,15 @@ fn leader(stack: &Stack) -> Option<(usize, u64)> {
 
 async fn submit(stack: &Stack, token: &str, number: usize, file: &Path) -> u64 {
     let command = format!("echo $SLURM_JOB_ID >> {}", file.display());
-    let body = json!({ "name": format!("j{number}"), "command": ["sh", "-c", command], "resources": { "memory_per_node_bytes": 64 << 20 } });
+    let body =
+        json!({ "name": format!("j{number}"), "command": ["sh", "-c", command], "resources": { "memory_per_node_bytes": 64 << 20 } });
     for attempt in 0.. {
         let port = stack.ports[(number + attempt) % stack.ports.len()];
-        let request = stack.http.post(format!("http://127.0.0.1:{port}/v1/jobs")).bearer_auth(token).header("idempotency-key", format!("key-{number}"));
+        let request = stack
+            .http
+            .post(format!("http://127.0.0.1:{port}/v1/jobs"))
+            .bearer_auth(token)
+            .header("idempotency-key", format!("key-{number}"));
         match request.json(&body).send().await {
             Ok(response) if response.status() == 201 => match response.json::<Value>().await {
                 Ok(answer) => return answer["job_id"].as_u64().unwrap(),

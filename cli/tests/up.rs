@@ -125,7 +125,8 @@ fn a_new_user_runs_a_script_and_finds_it_again_after_a_restart() {
 #[test]
 fn errors_say_what_to_do() {
     let berth = |args: &[&str]| {
-        let output = Command::new(BERTH).args(args).env("BERTH_CONFIG", "/dev/null").env("BERTH_SERVER", "http://127.0.0.1:9").output().unwrap();
+        let output =
+            Command::new(BERTH).args(args).env("BERTH_CONFIG", "/dev/null").env("BERTH_SERVER", "http://127.0.0.1:9").output().unwrap();
         assert!(!output.status.success());
         String::from_utf8(output.stderr).unwrap()
     };

@@ -46,7 +46,14 @@ impl std::str::FromStr for Bytes {
     type Err = Fault;
     /// A number without a unit is bytes.
     fn from_str(text: &str) -> Result<Self, Fault> {
-        let fault = || Fault::new("invalid_bytes", "bytes", format!("{text:?} is not an amount of memory"), "write a number and a unit; for example 64GiB");
+        let fault = || {
+            Fault::new(
+                "invalid_bytes",
+                "bytes",
+                format!("{text:?} is not an amount of memory"),
+                "write a number and a unit; for example 64GiB",
+            )
+        };
         Bytes::parse(text, 1).ok_or_else(fault)
     }
 }

@@ -72,7 +72,10 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
     }
     let sockets = sockets.canonicalize().map_err(io("the state directory"))?;
     if sockets.as_os_str().len() > LONGEST_SOCKET_DIR {
-        return Err(WorkerError::Config(format!("the state directory {} has too long a path for the sockets in it; choose a shorter one", state.display())));
+        return Err(WorkerError::Config(format!(
+            "the state directory {} has too long a path for the sockets in it; choose a shorter one",
+            state.display()
+        )));
     }
     let jobs = jobs.canonicalize().map_err(io("the state directory"))?;
     let machine = discover::discover(&config.declared);
@@ -86,7 +89,9 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
     };
     let client = Client::new(config.servers.clone(), jobs.with_file_name("node-token"));
     if !client.has_token() && config.join_token.is_none() {
-        return Err(WorkerError::Config("a node needs a join token the first time; an operator makes one with `berth token --join`".to_owned()));
+        return Err(WorkerError::Config(
+            "a node needs a join token the first time; an operator makes one with `berth token --join`".to_owned(),
+        ));
     }
     let shared = Arc::new(Shared {
         client,
@@ -108,8 +113,12 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
         container: None,
         settings: Mutex::new(WorkerSettings { heartbeat_seconds: 15, node_timeout_seconds: 60, kill_wait_seconds: 30 }),
     });
-    let agent = Agent { shared: shared.clone(), config, machine, boot_id, attempts: BTreeMap::new(), finished: BTreeSet::new(), is_first: true };
-    let uploading = { let shared = shared.clone(); tokio::spawn(async move { output::upload(queue, &shared.client).await }) };
+    let agent =
+        Agent { shared: shared.clone(), config, machine, boot_id, attempts: BTreeMap::new(), finished: BTreeSet::new(), is_first: true };
+    let uploading = {
+        let shared = shared.clone();
+        tokio::spawn(async move { output::upload(queue, &shared.client).await })
+    };
     let checking = tokio::spawn(check_health(shared.clone()));
     let sending = shared.outbox.clone();
     let result = tokio::select! {
@@ -145,6 +154,9 @@ fn tools(state: &Path) -> Result<PathBuf, WorkerError> {
     place().map_err(io(format!("{} cannot be made", dir.display())))
 }
 
+/// A request for the desired state, under way.
+type Poll = std::pin::Pin<Box<dyn Future<Output = Result<Option<DesiredState>, CallError>> + Send>>;
+
 type AttemptId = (JobId, u32);
 
 struct Agent {
@@ -171,7 +183,7 @@ impl Agent {
         let mut renewed = since_boot();
         let mut fence = tokio::time::interval(Duration::from_millis(200));
         fence.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
-        let mut call: Option<std::pin::Pin<Box<dyn Future<Output = Result<Option<DesiredState>, CallError>> + Send>>> = None;
+        let mut call: Option<Poll> = None;
         loop {
             if call.is_none() {
                 let shared = self.shared.clone();
@@ -262,7 +274,9 @@ impl Agent {
             (Some(Err(error)), Some(_)) if !error.is_unauthorized() => return Err(error),
             (_, Some(token)) => shared.client.register(body, Some(token)).await?,
             (Some(Err(error)), None) => return Err(error),
-            (None, None) => return Err(CallError::Refused { status: 401, code: "unauthorized".into(), detail: "there is no join token".into() }),
+            (None, None) => {
+                return Err(CallError::Refused { status: 401, code: "unauthorized".into(), detail: "there is no join token".into() });
+            }
         };
         *shared.settings.lock().expect("no panic while the lock is held") = registered.settings;
         tracing::info!(node = %body.node, cpus = body.inventory.cpus.len(), gpus = body.inventory.gpus.len(), "registered");
@@ -308,8 +322,7 @@ impl Agent {
 
     /// After a start: steps and folders that an earlier process left and that are not wanted any more.
     async fn clear_strangers(&self, listed: &BTreeSet<AttemptId>, assignments: &[Assignment]) {
-        let wanted: BTreeSet<StepKey> =
-            assignments.iter().flat_map(|a| a.steps.iter().map(|s| crate::launch::key(a, s.step))).collect();
+        let wanted: BTreeSet<StepKey> = assignments.iter().flat_map(|a| a.steps.iter().map(|s| crate::launch::key(a, s.step))).collect();
         for runtime in self.shared.runtimes() {
             for found in runtime.list().await.unwrap_or_default() {
                 if !wanted.contains(&found.key) {

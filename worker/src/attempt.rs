@@ -136,7 +136,8 @@ impl Attempt {
         if let Some(user) = self.shared.node.run_as {
             std::os::unix::fs::chown(&self.dirs.scratch, Some(user.uid), Some(user.gid)).map_err(failed)?;
         }
-        let socket = JobSocket::open(&self.dirs.socket, self.job, &assignment.job_token, self.shared.clone(), self.shared.node.run_as).map_err(failed)?;
+        let socket = JobSocket::open(&self.dirs.socket, self.job, &assignment.job_token, self.shared.clone(), self.shared.node.run_as)
+            .map_err(failed)?;
         if let Some(prolog) = &self.shared.hooks.prolog
             && !self.journal.data.is_prolog_done
         {

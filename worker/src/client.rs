@@ -97,13 +97,15 @@ impl Client {
 
     /// Registers with `join_token`, or with the node's own.
     pub async fn register(&self, body: &Register, join_token: Option<&str>) -> Result<Registered, CallError> {
-        let registered: Registered = self.call(Method::POST, "/v1/worker/register", Some(body), join_token, Duration::ZERO).await?.unwrap_or_refuse()?;
+        let registered: Registered =
+            self.call(Method::POST, "/v1/worker/register", Some(body), join_token, Duration::ZERO).await?.unwrap_or_refuse()?;
         self.keep_token(&registered.token);
         Ok(registered)
     }
 
     pub async fn renew_token(&self) -> Result<(), CallError> {
-        let renewed: NodeToken = self.call(Method::POST, "/v1/worker/token", None::<&()>, None, Duration::ZERO).await?.unwrap_or_refuse()?;
+        let renewed: NodeToken =
+            self.call(Method::POST, "/v1/worker/token", None::<&()>, None, Duration::ZERO).await?.unwrap_or_refuse()?;
         self.keep_token(&renewed.token);
         Ok(())
     }
@@ -165,7 +167,9 @@ impl Client {
             let text = |field: &str| problem[field].as_str().unwrap_or("").to_owned();
             return Err(CallError::Refused { status: status.as_u16(), code: text("code"), detail: text("detail") });
         }
-        serde_json::from_slice(&bytes).map(|a| Answer(Some(a))).map_err(|e| CallError::Unreachable(format!("an answer that is not understood: {e}")))
+        serde_json::from_slice(&bytes)
+            .map(|a| Answer(Some(a)))
+            .map_err(|e| CallError::Unreachable(format!("an answer that is not understood: {e}")))
     }
 }
 

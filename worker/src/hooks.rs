@@ -22,9 +22,9 @@ pub async fn run(program: &Path, env: &BTreeMap<String, String>) -> Result<(), S
     if output.status.success() {
         return Ok(());
     }
-    let said = [&output.stdout, &output.stderr]
-        .into_iter()
-        .find_map(|text| String::from_utf8_lossy(text).lines().map(str::trim).find(|l| !l.is_empty()).map(|l| l.chars().take(200).collect::<String>()));
+    let said = [&output.stdout, &output.stderr].into_iter().find_map(|text| {
+        String::from_utf8_lossy(text).lines().map(str::trim).find(|l| !l.is_empty()).map(|l| l.chars().take(200).collect::<String>())
+    });
     Err(said.unwrap_or_else(|| format!("{name}: {}", output.status)))
 }
 

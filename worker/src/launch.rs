@@ -58,9 +58,7 @@ pub fn launch_spec(assignment: &Assignment, step: &StepAssignment, dirs: &Attemp
         (None, false) => job.command.clone().unwrap_or_default(),
     };
     let image = job.container.as_ref();
-    let devices = |indices: &[u32]| -> Vec<GpuDevice> {
-        node.gpus.iter().filter(|g| indices.contains(&g.index)).map(device).collect()
-    };
+    let devices = |indices: &[u32]| -> Vec<GpuDevice> { node.gpus.iter().filter(|g| indices.contains(&g.index)).map(device).collect() };
     // Device isolation renumbers what a container sees; on the host the node's own numbers hold.
     let visible = |task: &[u32]| -> Vec<String> {
         let position = |index: &u32| step.here.gpus.iter().position(|g| g == index).map(|p| p.to_string());

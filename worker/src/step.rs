@@ -43,7 +43,9 @@ pub enum StepEvent {
     Prepared,
     Started,
     /// Over on this node; nothing of it runs. `ran`: it was reported as ended.
-    Over { ran: bool },
+    Over {
+        ran: bool,
+    },
     /// It could not be prepared, and nothing of it is left.
     Failed(LaunchError),
 }
@@ -222,4 +224,3 @@ pub fn is_nodes_fault(cause: LaunchCause) -> bool {
         LaunchCause::DeviceError | LaunchCause::NodeError | LaunchCause::Lost | LaunchCause::CutOff => true,
     }
 }
-

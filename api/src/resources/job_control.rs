@@ -161,7 +161,7 @@ async fn update(
     if body.time_limit_seconds.is_some_and(|t| t == 0 || t > berth_model::amount::MAX_SECONDS) {
         return Err(Fault::new("invalid_time", "time_limit_seconds", "the time limit is out of range", "use 1 second to ten years").into());
     }
-    if body.nice.is_some_and(|n| n < 0 || n > 10_000_000) && !caller.is_tenant_admin() {
+    if body.nice.is_some_and(|n| !(0..=10_000_000).contains(&n)) && !caller.is_tenant_admin() {
         return Err(Fault::new("invalid_nice", "nice", "users may only lower their priority", "use 0 to 10000000").into());
     }
     let rules = app.catalog.rules().await?;

@@ -103,7 +103,8 @@ pub async fn api(args: ApiArgs) -> anyhow::Result<()> {
     let dev_key = args.dev_key.as_deref().map(dev_key).transpose()?;
     let db = connect(&args.database.database_url, args.max_connections).await?;
     db.ready().await.context("the database has not the schema of this version; run `berth migrate` first")?;
-    let server = berth_api::start(db, ApiConfig { listen: args.listen, logs: args.logs, issuers, dev_key }).await.map_err(anyhow::Error::msg)?;
+    let server =
+        berth_api::start(db, ApiConfig { listen: args.listen, logs: args.logs, issuers, dev_key }).await.map_err(anyhow::Error::msg)?;
     tracing::info!(address = %server.address, "serving");
     let _ = stopping.wait_for(|stop| *stop).await;
     server.stop().await;

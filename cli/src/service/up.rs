@@ -38,7 +38,8 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     let key = dev_key(&data.join("dev-key"))?;
     let user = bootstrap(&db).await?;
     let logs = data.join("logs");
-    let config = ApiConfig { listen: args.listen, logs: format!("file://{}", logs.display()), issuers: Vec::new(), dev_key: Some(key.clone()) };
+    let config =
+        ApiConfig { listen: args.listen, logs: format!("file://{}", logs.display()), issuers: Vec::new(), dev_key: Some(key.clone()) };
     let server = berth_api::start(db.clone(), config).await.map_err(anyhow::Error::msg)?;
     let url = format!("http://{}", server.address);
     let scheduler_db = connect(&postgres.url(), 10).await?;
@@ -49,7 +50,10 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     let join = join_token(&db).await?;
     let config = args.node.config(vec![url.clone()], Some(join), data.join("worker"))?;
     let node = config.node.clone();
-    let config = berth_worker::WorkerConfig { address: if config.address == node.as_str() { "127.0.0.1".to_owned() } else { config.address }, ..config };
+    let config = berth_worker::WorkerConfig {
+        address: if config.address == node.as_str() { "127.0.0.1".to_owned() } else { config.address },
+        ..config
+    };
     let mut worker = tokio::spawn(berth_worker::run(config, stopping.clone()));
     if !args.no_client_config {
         write_client_config(&url, &token_file)?;
@@ -88,7 +92,8 @@ fn data_dir(wanted: Option<PathBuf>) -> anyhow::Result<PathBuf> {
             base.context("there is no home directory; say --data-dir")?.join("berth")
         }
     };
-    std::fs::create_dir_all(&dir).with_context(|| format!("the data directory {} cannot be made; choose another with --data-dir", dir.display()))?;
+    std::fs::create_dir_all(&dir)
+        .with_context(|| format!("the data directory {} cannot be made; choose another with --data-dir", dir.display()))?;
     Ok(dir.canonicalize()?)
 }
 
@@ -148,7 +153,11 @@ fn write_secret(path: &Path, text: &str) -> anyhow::Result<()> {
 fn write_client_config(url: &str, token_file: &Path) -> anyhow::Result<()> {
     let Some(path) = settings::user_file() else { return Ok(()) };
     if std::fs::read_to_string(&path).is_ok_and(|text| !text.starts_with(MARK)) {
-        eprintln!("{} is left as it is; set BERTH_SERVER={url} and BERTH_TOKEN_FILE={} to use this service", path.display(), token_file.display());
+        eprintln!(
+            "{} is left as it is; set BERTH_SERVER={url} and BERTH_TOKEN_FILE={} to use this service",
+            path.display(),
+            token_file.display()
+        );
         return Ok(());
     }
     if let Some(parent) = path.parent() {
@@ -157,7 +166,11 @@ fn write_client_config(url: &str, token_file: &Path) -> anyhow::Result<()> {
     write_secret(&path, &format!("{MARK}\nserver = {:?}\ntoken_file = {:?}\n", url, token_file.display().to_string()))
 }
 
-async fn wait_for_node(db: &Db, node: &str, worker: &mut tokio::task::JoinHandle<Result<(), berth_worker::WorkerError>>) -> anyhow::Result<()> {
+async fn wait_for_node(
+    db: &Db,
+    node: &str,
+    worker: &mut tokio::task::JoinHandle<Result<(), berth_worker::WorkerError>>,
+) -> anyhow::Result<()> {
     let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
     while db.node_cursor(node).await.is_err() {
         if worker.is_finished() {
@@ -173,11 +186,7 @@ async fn wait_for_node(db: &Db, node: &str, worker: &mut tokio::task::JoinHandle
 }
 
 fn welcome(url: &str, node: &str, user: &str, data: &Path, token_file: &Path, is_bare: bool) -> String {
-    let settings = if is_bare {
-        format!("  export BERTH_SERVER={url} BERTH_TOKEN_FILE={}\n", token_file.display())
-    } else {
-        String::new()
-    };
+    let settings = if is_bare { format!("  export BERTH_SERVER={url} BERTH_TOKEN_FILE={}\n", token_file.display()) } else { String::new() };
     format!(
         "Berth is up at {url} with the node {node}. You are {user} of the tenant {TENANT}.\n\n\
          In another terminal:\n{settings}\

@@ -8,7 +8,15 @@ use clap::{Subcommand, ValueEnum};
 #[derive(clap::Args)]
 pub struct ClientArgs {
     /// Base URL of the API; several, separated by commas, are tried in turn.
-    #[arg(long, global = true, env = "BERTH_SERVER", default_value = "http://127.0.0.1:6780", value_delimiter = ',', value_name = "URL", help_heading = "Service")]
+    #[arg(
+        long,
+        global = true,
+        env = "BERTH_SERVER",
+        default_value = "http://127.0.0.1:6780",
+        value_delimiter = ',',
+        value_name = "URL",
+        help_heading = "Service"
+    )]
     pub server: Vec<String>,
     /// Access token.
     #[arg(long, global = true, env = "BERTH_TOKEN", hide_env_values = true, value_name = "TOKEN", help_heading = "Service")]
@@ -17,7 +25,15 @@ pub struct ClientArgs {
     #[arg(long, global = true, env = "BERTH_TOKEN_FILE", value_name = "FILE", help_heading = "Service")]
     pub token_file: Option<PathBuf>,
     /// How to print.
-    #[arg(short = 'O', long = "format", global = true, env = "BERTH_FORMAT", default_value = "table", value_name = "FORMAT", help_heading = "Service")]
+    #[arg(
+        short = 'O',
+        long = "format",
+        global = true,
+        env = "BERTH_FORMAT",
+        default_value = "table",
+        value_name = "FORMAT",
+        help_heading = "Service"
+    )]
     pub format: Format,
 }
 

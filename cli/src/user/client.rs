@@ -70,7 +70,14 @@ impl Client {
         Ok(items)
     }
 
-    async fn send(&self, method: Method, path: &str, query: &[(&str, String)], body: Option<&Value>, key: Option<&str>) -> anyhow::Result<Response> {
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        query: &[(&str, String)],
+        body: Option<&Value>,
+        key: Option<&str>,
+    ) -> anyhow::Result<Response> {
         let is_repeatable = method == Method::GET || key.is_some();
         let mut last = None;
         for attempt in 0..TRIES {
@@ -86,7 +93,9 @@ impl Client {
                     request = request.json(body);
                 }
                 match request.send().await {
-                    Ok(response) if response.status() == 503 && is_repeatable => last = Some(format!("{server} answers that it is not available")),
+                    Ok(response) if response.status() == 503 && is_repeatable => {
+                        last = Some(format!("{server} answers that it is not available"))
+                    }
                     Ok(response) => return Ok(response),
                     Err(error) if error.is_connect() || is_repeatable => last = Some(format!("{server}: {}", cause(&error))),
                     Err(error) => bail!("{server}: {}; whether it was done is not known", cause(&error)),
@@ -96,7 +105,10 @@ impl Client {
                 tokio::time::sleep(Duration::from_millis(200 << attempt)).await;
             }
         }
-        Err(anyhow!("the service cannot be reached ({})\n  start one with `berth up`, or say where it is with --server or BERTH_SERVER", last.unwrap_or_default()))
+        Err(anyhow!(
+            "the service cannot be reached ({})\n  start one with `berth up`, or say where it is with --server or BERTH_SERVER",
+            last.unwrap_or_default()
+        ))
     }
 }
 

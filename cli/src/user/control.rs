@@ -26,7 +26,13 @@ pub async fn each(client: &Client, jobs: Vec<String>, verb: &str, body: &Value, 
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-pub async fn cancel(client: &Client, jobs: Vec<String>, signal: Option<String>, full: bool, grace: Option<u64>) -> anyhow::Result<ExitCode> {
+pub async fn cancel(
+    client: &Client,
+    jobs: Vec<String>,
+    signal: Option<String>,
+    full: bool,
+    grace: Option<u64>,
+) -> anyhow::Result<ExitCode> {
     match signal {
         Some(signal) => each(client, jobs, "signal", &json!({ "signal": signal, "full": full }), "signalled").await,
         None => {

@@ -44,7 +44,9 @@ pub async fn run(command: UserCommand, settings: ClientArgs) -> anyhow::Result<E
         UserCommand::Cancel { jobs, signal, full, grace } => control::cancel(&client, jobs, signal, full, grace).await,
         UserCommand::Hold { jobs } => control::each(&client, jobs, "hold", &Value::Null, "held").await,
         UserCommand::Release { jobs } => control::each(&client, jobs, "release", &Value::Null, "released").await,
-        UserCommand::Requeue { jobs, hold } => control::each(&client, jobs, "requeue", &serde_json::json!({ "hold": hold }), "requeued").await,
+        UserCommand::Requeue { jobs, hold } => {
+            control::each(&client, jobs, "requeue", &serde_json::json!({ "hold": hold }), "requeued").await
+        }
         UserCommand::Logs(args) => logs::logs(&client, args).await,
         UserCommand::Nodes => done(queue::nodes(&client, format).await),
         UserCommand::Drain { node, reason } => done(control::drain(&client, &node, &reason).await),

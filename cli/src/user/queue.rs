@@ -26,7 +26,21 @@ pub async fn queue(client: &Client, format: Format, args: QueueArgs) -> anyhow::
     }
     let is_wide = format == Format::Wide;
     let heads: &[&'static str] = if is_wide {
-        &["JOB", "PARTITION", "NAME", "USER", "ACCOUNT", "QOS", "STATE", "TIME", "LIMIT", "PRIORITY", "SUBMITTED", "PLANNED START", "NODES / REASON"]
+        &[
+            "JOB",
+            "PARTITION",
+            "NAME",
+            "USER",
+            "ACCOUNT",
+            "QOS",
+            "STATE",
+            "TIME",
+            "LIMIT",
+            "PRIORITY",
+            "SUBMITTED",
+            "PLANNED START",
+            "NODES / REASON",
+        ]
     } else {
         &["JOB", "PARTITION", "NAME", "USER", "STATE", "TIME", "NODES / REASON"]
     };
@@ -44,7 +58,12 @@ pub async fn queue(client: &Client, format: Format, args: QueueArgs) -> anyhow::
         }
         if is_wide {
             row.extend([text(job, "account"), text(job, "qos"), state, time]);
-            row.extend([duration(job["time_limit_seconds"].as_u64().unwrap_or(0)), text(job, "priority"), short_time(job, "submit_time"), short_time(job, "planned_start")]);
+            row.extend([
+                duration(job["time_limit_seconds"].as_u64().unwrap_or(0)),
+                text(job, "priority"),
+                short_time(job, "submit_time"),
+                short_time(job, "planned_start"),
+            ]);
         } else {
             row.extend([state, time]);
         }

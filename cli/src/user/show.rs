@@ -18,10 +18,23 @@ pub async fn show(client: &Client, format: Format, what: &str) -> anyhow::Result
         print_job(&value);
         let attempts = client.list(&format!("{path}/attempts"), &[], 100).await?;
         for attempt in attempts.iter().filter(|_| value["restarts"].as_u64().unwrap_or(0) > 0) {
-            println!("  attempt {}: {} on {}  {}", attempt["attempt"], text(attempt, "state"), text(attempt, "nodes"), text(attempt, "failure"));
+            println!(
+                "  attempt {}: {} on {}  {}",
+                attempt["attempt"],
+                text(attempt, "state"),
+                text(attempt, "nodes"),
+                text(attempt, "failure")
+            );
         }
         for step in client.list(&format!("{path}/steps"), &[], 100).await? {
-            println!("  step {}: {} ({} tasks on {})  {}", text(&step, "step_id"), text(&step, "state"), step["tasks"], text(&step, "nodes"), text(&step, "name"));
+            println!(
+                "  step {}: {} ({} tasks on {})  {}",
+                text(&step, "step_id"),
+                text(&step, "state"),
+                step["tasks"],
+                text(&step, "nodes"),
+                text(&step, "name")
+            );
         }
     } else {
         // What a node has is long; YAML reads well.
@@ -52,7 +65,13 @@ fn print_job(job: &Value) {
         ("Run", text(job, "run_id")),
     ];
     let spec = &job["spec"];
-    let resources: Vec<String> = spec["resources"].as_object().into_iter().flatten().filter(|(_, v)| **v != Value::Bool(false)).map(|(k, v)| format!("{k}={v}")).collect();
+    let resources: Vec<String> = spec["resources"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(_, v)| **v != Value::Bool(false))
+        .map(|(k, v)| format!("{k}={v}"))
+        .collect();
     lines.push(("Asked for", resources.join(" ").replace('"', "")));
     lines.push(("Container", text(&spec["container"], "image")));
     lines.push(("Command", spec["command"].as_array().into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")));

@@ -84,7 +84,8 @@ fn faults(faults: Vec<Fault>) -> anyhow::Error {
 }
 
 /// What never goes along: secrets of this client, and what is the shell's own.
-const PRIVATE: [&str; 9] = ["BERTH_TOKEN", "BERTH_JOIN_TOKEN", "BERTH_DATABASE_URL", "BERTH_DEV_KEY", "_", "SHLVL", "PWD", "OLDPWD", "TERM"];
+const PRIVATE: [&str; 9] =
+    ["BERTH_TOKEN", "BERTH_JOIN_TOKEN", "BERTH_DATABASE_URL", "BERTH_DEV_KEY", "_", "SHLVL", "PWD", "OLDPWD", "TERM"];
 
 /// sbatch's `--export`: by default all variables go along. Into a container none do, since its paths are not this machine's.
 fn add_environment(spec: &mut JobSpec, export: &ExportMode) {

@@ -13,13 +13,16 @@ use super::text;
 /// A development token, made with the issuer's key.
 pub fn mint(args: &TokenArgs) -> anyhow::Result<String> {
     let Some(path) = &args.dev_key else {
-        bail!("which token? --join makes one for a new node; --dev-key FILE signs one for a user (`berth up` keeps the key as dev-key in its data directory)");
+        bail!(
+            "which token? --join makes one for a new node; --dev-key FILE signs one for a user (`berth up` keeps the key as dev-key in its data directory)"
+        );
     };
     let key = std::fs::read(path).with_context(|| format!("the key {}", path.display()))?;
     let key = ServiceKey::from_pkcs8(key).map_err(|e| anyhow::anyhow!("the key {}: {e}", path.display()))?;
     let Some(subject) = &args.subject else { bail!("--subject says whom the token is for") };
     for role in &args.roles {
-        role.parse::<Role>().map_err(|_| anyhow::anyhow!("there is no role {role:?}; use platform_admin, tenant_admin, account_manager, user or viewer"))?;
+        role.parse::<Role>()
+            .map_err(|_| anyhow::anyhow!("there is no role {role:?}; use platform_admin, tenant_admin, account_manager, user or viewer"))?;
     }
     let valid = parse_time_limit(&args.valid).map_err(|f| anyhow::anyhow!("--valid: {}; {}", f.detail, f.help))?;
     let request = TokenRequest {
@@ -38,6 +41,11 @@ pub fn mint(args: &TokenArgs) -> anyhow::Result<String> {
 pub async fn join(client: &Client, args: &TokenArgs) -> anyhow::Result<()> {
     let made = client.post("/v1/node-join-tokens", &json!({ "node_pattern": args.nodes, "uses": args.uses }), None).await?;
     println!("{}", text(&made, "token"));
-    eprintln!("It lets {} node(s) named {} in until {}:\n  BERTH_JOIN_TOKEN=… berth worker --server URL --node NAME", args.uses, args.nodes, text(&made, "expires_at"));
+    eprintln!(
+        "It lets {} node(s) named {} in until {}:\n  BERTH_JOIN_TOKEN=… berth worker --server URL --node NAME",
+        args.uses,
+        args.nodes,
+        text(&made, "expires_at")
+    );
     Ok(())
 }

@@ -16,7 +16,8 @@ const LIMIT: usize = 100_000;
 pub async fn top(client: &Client, format: Format, watch: Option<u64>) -> anyhow::Result<()> {
     loop {
         let nodes = client.list("/v1/nodes", &[], usize::MAX).await?;
-        let mut query: Vec<(&str, String)> = ["pending", "allocated", "running", "suspended", "completing"].map(|s| ("state", s.to_owned())).to_vec();
+        let mut query: Vec<(&str, String)> =
+            ["pending", "allocated", "running", "suspended", "completing"].map(|s| ("state", s.to_owned())).to_vec();
         query.push(("page_size", "1000".to_owned()));
         let jobs = client.list("/v1/jobs", &query, LIMIT).await?;
         if watch.is_some() {

@@ -85,7 +85,8 @@ impl Stack {
         }
         let admin = stack.token("root", "", "platform_admin");
         for tenant in ["acme", "other"] {
-            stack.call("POST", "/v1/tenants", &admin, Some(json!({ "name": tenant }))).await.1;
+            let (status, answer) = stack.call("POST", "/v1/tenants", &admin, Some(json!({ "name": tenant }))).await;
+            assert_eq!(status, 201, "{answer}");
         }
         stack
     }
@@ -99,7 +100,19 @@ impl Stack {
         let listen = format!("127.0.0.1:{}", self.ports[index]);
         let logs = format!("file://{}", self.path("logs").display());
         let key = self.path("dev-key");
-        let args = ["api", "--database-url", &self.postgres.url(), "--listen", &listen, "--logs", &logs, "--dev-key", key.to_str().unwrap(), "--max-connections", "16"];
+        let args = [
+            "api",
+            "--database-url",
+            &self.postgres.url(),
+            "--listen",
+            &listen,
+            "--logs",
+            &logs,
+            "--dev-key",
+            key.to_str().unwrap(),
+            "--max-connections",
+            "16",
+        ];
         // The first replica makes the key.
         let process = Process::start(&self.path(&format!("api{index}.log")), &args, &[]);
         let deadline = Instant::now() + Duration::from_secs(20);
@@ -129,8 +142,17 @@ impl Stack {
         let (_, join) = self.call("POST", "/v1/node-join-tokens", &admin, Some(json!({ "node_pattern": name }))).await;
         let state = self.path(name);
         let mut args = vec![
-            "worker", "--server", servers, "--node", name, "--node-address", "127.0.0.1", "--state-dir", state.to_str().unwrap(),
-            "--join-token", join["token"].as_str().unwrap(),
+            "worker",
+            "--server",
+            servers,
+            "--node",
+            name,
+            "--node-address",
+            "127.0.0.1",
+            "--state-dir",
+            state.to_str().unwrap(),
+            "--join-token",
+            join["token"].as_str().unwrap(),
         ];
         args.extend(extra);
         let process = Process::start(&self.path(&format!("{name}.log")), &args, &[]);
@@ -239,7 +261,7 @@ impl Drop for Stack {
         self.workers.clear();
         self.schedulers.clear();
         self.apis.clear();
-        let _ = self.postgres.stop();
+        self.postgres.stop();
     }
 }
 

@@ -39,7 +39,8 @@ impl Agent {
     fn request(&self, method: &str, path: &str, body: Option<&Value>) -> Result<BufReader<UnixStream>, Refusal> {
         let body = body.map(Value::to_string).unwrap_or_default();
         let mut stream = UnixStream::connect(&self.socket).map_err(|e| broken(&e))?;
-        let head = format!("{method} {path} HTTP/1.0\r\nhost: agent\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
+        let head =
+            format!("{method} {path} HTTP/1.0\r\nhost: agent\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
         stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes())).map_err(|e| broken(&e))?;
         let mut reader = BufReader::new(stream);
         let status = status(&mut reader).map_err(|e| broken(&e))?;

@@ -23,11 +23,32 @@ pub struct Options {
 
 /// Known, without effect, with a value.
 const IGNORED_WITH_VALUE: [&str; 22] = [
-    "mpi", "cpu-bind", "mem-bind", "gpu-bind", "distribution", "hint", "account", "partition", "qos", "wait", "threads", "slurmd-debug", "cpu-freq", "accel-bind",
-    "ntasks-per-core", "ntasks-per-socket", "network", "comment", "jobid", "cores-per-socket", "sockets-per-node", "threads-per-core",
+    "mpi",
+    "cpu-bind",
+    "mem-bind",
+    "gpu-bind",
+    "distribution",
+    "hint",
+    "account",
+    "partition",
+    "qos",
+    "wait",
+    "threads",
+    "slurmd-debug",
+    "cpu-freq",
+    "accel-bind",
+    "ntasks-per-core",
+    "ntasks-per-socket",
+    "network",
+    "comment",
+    "jobid",
+    "cores-per-socket",
+    "sockets-per-node",
+    "threads-per-core",
 ];
 /// Known, without effect, alone.
-const IGNORED: [&str; 9] = ["unbuffered", "verbose", "exact", "whole", "no-kill", "preserve-env", "propagate", "oversubscribe", "spread-job"];
+const IGNORED: [&str; 9] =
+    ["unbuffered", "verbose", "exact", "whole", "no-kill", "preserve-env", "propagate", "oversubscribe", "spread-job"];
 
 /// Reads srun's line. `Err`: what is wrong with it, in words.
 pub fn parse(args: Vec<String>) -> Result<Options, String> {
@@ -118,12 +139,14 @@ impl Options {
                     "gres" => spec.gpus_per_node = Some(gres(&needed()?)?),
                     "mem" => {
                         let text = needed()?;
-                        let bytes = Bytes::parse(&text, MIB).ok_or_else(|| format!("--mem={text} is not an amount of memory; for example 4G"))?;
+                        let bytes =
+                            Bytes::parse(&text, MIB).ok_or_else(|| format!("--mem={text} is not an amount of memory; for example 4G"))?;
                         spec.memory_bytes = Some(bytes).filter(|b| b.0 > 0);
                     }
                     "time" => {
                         let text = needed()?;
-                        spec.time_limit_seconds = parse_time_limit(&text).map_err(|f| format!("--time={text}: {}; {}", f.detail, f.help))?;
+                        spec.time_limit_seconds =
+                            parse_time_limit(&text).map_err(|f| format!("--time={text}: {}; {}", f.detail, f.help))?;
                     }
                     "nodelist" => spec.nodelist = Some(needed()?),
                     "chdir" => spec.working_directory = Some(needed()?),
@@ -198,7 +221,10 @@ mod tests {
 
     #[test]
     fn the_options_of_usual_scripts_are_read() {
-        let options = read("--mpi=pmix -N 2 -n4 --ntasks-per-node=2 --gres=gpu:h100:1 --mem 2G -l -K --cpu-bind none -t 5 -o x-%t.out python -n 3 --label").unwrap();
+        let options = read(
+            "--mpi=pmix -N 2 -n4 --ntasks-per-node=2 --gres=gpu:h100:1 --mem 2G -l -K --cpu-bind none -t 5 -o x-%t.out python -n 3 --label",
+        )
+        .unwrap();
         let spec = options.spec;
         assert_eq!((spec.nodes, spec.tasks, spec.tasks_per_node), (Some(2), Some(4), Some(2)));
         assert_eq!(spec.gpus_per_node, Some("h100:1".parse().unwrap()));

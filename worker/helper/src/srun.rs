@@ -153,7 +153,9 @@ impl Printer<'_> {
                 (None, Some(signal)) => eprintln!("srun: error: task {task}: Ended by signal {signal}"),
                 (None, None) => {}
             },
-            "failure" => eprintln!("srun: error: {}: {}", event["cause"].as_str().unwrap_or_default(), event["detail"].as_str().unwrap_or_default()),
+            "failure" => {
+                eprintln!("srun: error: {}: {}", event["cause"].as_str().unwrap_or_default(), event["detail"].as_str().unwrap_or_default())
+            }
             "end" => {
                 self.flush();
                 let code = event["exit_code"].as_i64().unwrap_or(1);

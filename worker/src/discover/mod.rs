@@ -70,7 +70,14 @@ fn memory() -> Bytes {
 
 fn declared_gpus(kind: &str, count: u32) -> Vec<Gpu> {
     (0..count)
-        .map(|index| Gpu { index, uuid: format!("GPU-declared-{index}"), kind: kind.to_owned(), memory_bytes: Bytes(0), numa: None, fault: None })
+        .map(|index| Gpu {
+            index,
+            uuid: format!("GPU-declared-{index}"),
+            kind: kind.to_owned(),
+            memory_bytes: Bytes(0),
+            numa: None,
+            fault: None,
+        })
         .collect()
 }
 
