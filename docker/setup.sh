@@ -6,7 +6,7 @@ need() { [ -e "$1" ] || missing="$missing $2"; }
 need /usr/lib/postgresql/15/bin/postgres postgresql-15
 command -v cc >/dev/null || missing="$missing build-essential"
 command -v cmake >/dev/null || missing="$missing cmake"
-command -v python3 >/dev/null || missing="$missing python3-minimal"
+python3 -c "import ensurepip" 2>/dev/null || missing="$missing python3 python3-venv"
 [ -z "$missing" ] && exit 0
 if [ "$(id -u)" != 0 ]; then
     echo "these Debian packages are missing:$missing" >&2

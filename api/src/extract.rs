@@ -8,16 +8,25 @@ use serde::de::DeserializeOwned;
 
 use crate::problem::Problem;
 
-/// A JSON body.
+/// A JSON body. None at all is taken as `{}`, for requests all of whose fields are optional.
 pub struct Body<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        require_json(request.headers())?;
+        let headers = request.headers().clone();
+        if headers.contains_key(header::CONTENT_TYPE) {
+            require_json(&headers)?;
+        }
         let bytes = read(request, state).await?;
-        parse_json(&bytes).map(Body)
+        match bytes.as_ref() {
+            b"" => parse_json(b"{}").map(Body),
+            bytes => {
+                require_json(&headers)?;
+                parse_json(bytes).map(Body)
+            }
+        }
     }
 }
 

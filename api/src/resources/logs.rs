@@ -61,6 +61,9 @@ pub struct FollowParams {
     #[serde(deserialize_with = "crate::extract::query::one")]
     #[param(value_type = Option<String>)]
     pub step: Option<StepId>,
+    /// `cursor` of the last event seen, to read on after a break. It holds for the step and the attempt it came from.
+    #[serde(deserialize_with = "crate::extract::query::one")]
+    pub cursor: Option<String>,
 }
 
 /// Bytes answered at once; `X-Next-Offset` says where to read on.
@@ -124,7 +127,7 @@ async fn follow(
         Some(step) => step,
         None => main_step(&app, &row).await?,
     };
-    let state = Stage::Waiting { app, job: JobId(row.job_id as u64), step };
+    let state = Stage::Waiting { app, job: JobId(row.job_id as u64), step, cursor: q.cursor };
     let events = futures::stream::unfold(state, |stage| async move {
         let (values, next) = advance(stage).await?;
         let events: Vec<Result<Event, Infallible>> = values.iter().map(|v| Ok(Event::default().data(v.to_string()))).collect();
@@ -140,6 +143,7 @@ enum Stage {
         app: App,
         job: JobId,
         step: StepId,
+        cursor: Option<String>,
     },
     Following(Box<Follower>, App, JobId),
     /// The step's output is out; the job's end is awaited.
@@ -153,14 +157,14 @@ enum Stage {
 /// One move of a follower: what to send, and what comes next. `None` after the end.
 async fn advance(stage: Stage) -> Option<(Vec<serde_json::Value>, Stage)> {
     match stage {
-        Stage::Waiting { app, job, step } => {
+        Stage::Waiting { app, job, step, cursor } => {
             let mut wake = app.db.wake.subscribe(Topic::Job(job.0));
             loop {
                 wake.mark_unchanged();
                 let row = app.db.job(None, JobRef::Job(job)).await.ok()?;
                 let has_step = row.attempt > 0 && app.db.step(job.0, row.attempt as u32, step).await.is_ok();
                 if has_step {
-                    let follower = Follower::new(app.clone(), job, row.attempt as u32, step, None);
+                    let follower = Follower::new(app.clone(), job, row.attempt as u32, step, cursor.as_deref());
                     return Some((Vec::new(), Stage::Following(Box::new(follower), app, job)));
                 }
                 if row.state().ok()?.is_end() {

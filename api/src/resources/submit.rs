@@ -102,8 +102,11 @@ fn read_job(headers: &HeaderMap, body: &[u8], options: &[(String, Option<String>
 }
 
 /// Submit a job, as JSON or as a batch script (`Content-Type: text/x-shellscript`). When this answers, the job is on disk.
+///
+/// With a script, each further query parameter is an sbatch option that wins over the script's own: `?time=10&partition=h100`.
 #[utoipa::path(post, path = "/v1/jobs", operation_id = "jobs_submit", tag = "jobs",
-    params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeat of the request safe for 24 hours")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeat of the request safe for 24 hours"),
+        ("tenant" = Option<String>, Query, description = "The tenant meant; only platform admins name another than their own")),
     request_body(content((JobSpec = "application/json"), (String = "text/x-shellscript"))),
     responses((status = 201, body = SubmittedJob, headers(("Location" = String))), (status = "default", body = Problem, content_type = "application/problem+json")))]
 async fn submit(State(app): State<App>, caller: Caller, request: Request) -> Answer<Response> {
@@ -170,8 +173,9 @@ fn idempotency(headers: &HeaderMap, caller: &Caller, tenant: &str, body: &[u8]) 
 
 /// Submit many jobs in one call: JSON `{"jobs": […]}`, or one spec a line (`application/x-ndjson`). All are taken or none.
 #[utoipa::path(post, path = "/v1/jobs/~submitMany", operation_id = "jobs_submit_many", tag = "jobs",
-    params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeat of the request safe for 24 hours")),
-    request_body = SubmitMany,
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeat of the request safe for 24 hours"),
+        ("tenant" = Option<String>, Query, description = "The tenant meant; only platform admins name another than their own")),
+    request_body(content((SubmitMany = "application/json"), (String = "application/x-ndjson"))),
     responses((status = 201, body = SubmittedJobs), (status = "default", body = Problem, content_type = "application/problem+json")))]
 async fn submit_many(State(app): State<App>, caller: Caller, request: Request) -> Answer<(StatusCode, Json<serde_json::Value>)> {
     caller.require_scope("jobs:write")?;

@@ -86,7 +86,7 @@ mod tests {
     fn a_table_fits_its_width_and_keeps_all_without_one() {
         let mut table = Table::new(&["JOB", "NAME", "REASON"]);
         table.row(vec!["12".into(), "train".into(), "waits for resources: 8 GPUs of type h100\n".into()]);
-        assert_eq!(table.render(Some(30)), "JOB  NAME   REASON\n12   train  waits for resour…\n");
+        assert_eq!(table.render(Some(30)), "JOB  NAME   REASON\n12   train  waits for resourc…\n");
         assert!(table.render(None).contains("type h100"));
     }
 

@@ -1,0 +1,150 @@
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...models.problem import Problem
+from ...models.qos import Qos
+from ...types import Response
+
+
+def _get_kwargs(
+    qos: str,
+) -> dict[str, Any]:
+
+    _kwargs: dict[str, Any] = {
+        "method": "get",
+        "url": "/v1/qos/{qos}".format(
+            qos=quote(str(qos), safe=""),
+        ),
+    }
+
+    return _kwargs
+
+
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Problem | Qos:
+    if response.status_code == 200:
+        response_200 = Qos.from_dict(response.json())
+
+        return response_200
+
+    response_default = Problem.from_dict(response.json())
+
+    return response_default
+
+
+def _build_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Response[Problem | Qos]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    qos: str,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Response[Problem | Qos]:
+    """Get a qos.
+
+    Args:
+        qos (str):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Problem | Qos]
+    """
+
+    kwargs = _get_kwargs(
+        qos=qos,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    qos: str,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Problem | Qos | None:
+    """Get a qos.
+
+    Args:
+        qos (str):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Problem | Qos
+    """
+
+    return sync_detailed(
+        qos=qos,
+        client=client,
+    ).parsed
+
+
+async def asyncio_detailed(
+    qos: str,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Response[Problem | Qos]:
+    """Get a qos.
+
+    Args:
+        qos (str):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Problem | Qos]
+    """
+
+    kwargs = _get_kwargs(
+        qos=qos,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    qos: str,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Problem | Qos | None:
+    """Get a qos.
+
+    Args:
+        qos (str):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Problem | Qos
+    """
+
+    return (
+        await asyncio_detailed(
+            qos=qos,
+            client=client,
+        )
+    ).parsed

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+T = TypeVar("T", bound="ArrayView")
+
+
+@_attrs_define
+class ArrayView:
+    """An array's own part.
+
+    Attributes:
+        tasks (int):
+        pending (str): Indices that have not started: `3-9,12`.
+    """
+
+    tasks: int
+    pending: str
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        tasks = self.tasks
+
+        pending = self.pending
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "tasks": tasks,
+                "pending": pending,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        d = dict(src_dict)
+        tasks = d.pop("tasks")
+
+        pending = d.pop("pending")
+
+        array_view = cls(
+            tasks=tasks,
+            pending=pending,
+        )
+
+        array_view.additional_properties = d
+        return array_view
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

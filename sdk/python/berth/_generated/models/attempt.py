@@ -1,0 +1,260 @@
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..models.job_state import JobState
+from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.node_allocation import NodeAllocation
+
+
+T = TypeVar("T", bound="Attempt")
+
+
+@_attrs_define
+class Attempt:
+    """An attempt: one run of a job on one set of nodes.
+
+    Attributes:
+        attempt (int):
+        run_id (str):
+        state (JobState): State of a job or of one attempt. The first five are live, the others are ends.
+        nodes (str):
+        allocation (list[NodeAllocation]):
+        allocated_at (datetime.datetime):
+        started_at (datetime.datetime | None | Unset):
+        ended_at (datetime.datetime | None | Unset):
+        stop_reason (None | str | Unset):
+        exit_code (int | None | Unset):
+        exit_signal (int | None | Unset):
+        failure (None | str | Unset):
+    """
+
+    attempt: int
+    run_id: str
+    state: JobState
+    nodes: str
+    allocation: list[NodeAllocation]
+    allocated_at: datetime.datetime
+    started_at: datetime.datetime | None | Unset = UNSET
+    ended_at: datetime.datetime | None | Unset = UNSET
+    stop_reason: None | str | Unset = UNSET
+    exit_code: int | None | Unset = UNSET
+    exit_signal: int | None | Unset = UNSET
+    failure: None | str | Unset = UNSET
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        attempt = self.attempt
+
+        run_id = self.run_id
+
+        state = self.state.value
+
+        nodes = self.nodes
+
+        allocation = []
+        for allocation_item_data in self.allocation:
+            allocation_item = allocation_item_data.to_dict()
+            allocation.append(allocation_item)
+
+        allocated_at = self.allocated_at.isoformat()
+
+        started_at: None | str | Unset
+        if isinstance(self.started_at, Unset):
+            started_at = UNSET
+        elif isinstance(self.started_at, datetime.datetime):
+            started_at = self.started_at.isoformat()
+        else:
+            started_at = self.started_at
+
+        ended_at: None | str | Unset
+        if isinstance(self.ended_at, Unset):
+            ended_at = UNSET
+        elif isinstance(self.ended_at, datetime.datetime):
+            ended_at = self.ended_at.isoformat()
+        else:
+            ended_at = self.ended_at
+
+        stop_reason: None | str | Unset
+        if isinstance(self.stop_reason, Unset):
+            stop_reason = UNSET
+        else:
+            stop_reason = self.stop_reason
+
+        exit_code: int | None | Unset
+        if isinstance(self.exit_code, Unset):
+            exit_code = UNSET
+        else:
+            exit_code = self.exit_code
+
+        exit_signal: int | None | Unset
+        if isinstance(self.exit_signal, Unset):
+            exit_signal = UNSET
+        else:
+            exit_signal = self.exit_signal
+
+        failure: None | str | Unset
+        if isinstance(self.failure, Unset):
+            failure = UNSET
+        else:
+            failure = self.failure
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "attempt": attempt,
+                "run_id": run_id,
+                "state": state,
+                "nodes": nodes,
+                "allocation": allocation,
+                "allocated_at": allocated_at,
+            }
+        )
+        if started_at is not UNSET:
+            field_dict["started_at"] = started_at
+        if ended_at is not UNSET:
+            field_dict["ended_at"] = ended_at
+        if stop_reason is not UNSET:
+            field_dict["stop_reason"] = stop_reason
+        if exit_code is not UNSET:
+            field_dict["exit_code"] = exit_code
+        if exit_signal is not UNSET:
+            field_dict["exit_signal"] = exit_signal
+        if failure is not UNSET:
+            field_dict["failure"] = failure
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.node_allocation import NodeAllocation  # noqa: PLC0415
+
+        d = dict(src_dict)
+        attempt = d.pop("attempt")
+
+        run_id = d.pop("run_id")
+
+        state = JobState(d.pop("state"))
+
+        nodes = d.pop("nodes")
+
+        allocation = []
+        _allocation = d.pop("allocation")
+        for allocation_item_data in _allocation:
+            allocation_item = NodeAllocation.from_dict(allocation_item_data)
+
+            allocation.append(allocation_item)
+
+        allocated_at = datetime.datetime.fromisoformat(d.pop("allocated_at"))
+
+        def _parse_started_at(data: object) -> datetime.datetime | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                started_at_type_0 = datetime.datetime.fromisoformat(data)
+
+                return started_at_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(datetime.datetime | None | Unset, data)
+
+        started_at = _parse_started_at(d.pop("started_at", UNSET))
+
+        def _parse_ended_at(data: object) -> datetime.datetime | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                ended_at_type_0 = datetime.datetime.fromisoformat(data)
+
+                return ended_at_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(datetime.datetime | None | Unset, data)
+
+        ended_at = _parse_ended_at(d.pop("ended_at", UNSET))
+
+        def _parse_stop_reason(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        stop_reason = _parse_stop_reason(d.pop("stop_reason", UNSET))
+
+        def _parse_exit_code(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        exit_code = _parse_exit_code(d.pop("exit_code", UNSET))
+
+        def _parse_exit_signal(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        exit_signal = _parse_exit_signal(d.pop("exit_signal", UNSET))
+
+        def _parse_failure(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        failure = _parse_failure(d.pop("failure", UNSET))
+
+        attempt = cls(
+            attempt=attempt,
+            run_id=run_id,
+            state=state,
+            nodes=nodes,
+            allocation=allocation,
+            allocated_at=allocated_at,
+            started_at=started_at,
+            ended_at=ended_at,
+            stop_reason=stop_reason,
+            exit_code=exit_code,
+            exit_signal=exit_signal,
+            failure=failure,
+        )
+
+        attempt.additional_properties = d
+        return attempt
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..models.job_state import JobState
+from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.ahead import Ahead
+    from ..models.planned_start import PlannedStart
+    from ..models.priority import Priority
+    from ..models.verdict import Verdict
+
+
+T = TypeVar("T", bound="Explanation")
+
+
+@_attrs_define
+class Explanation:
+    """
+    Attributes:
+        job_id (int):
+        state (JobState): State of a job or of one attempt. The first five are live, the others are ends.
+        as_of (datetime.datetime): When the plan was made that this tells of.
+        summary (str): All of it in a sentence.
+        verdicts (list[Verdict]): What holds it, the binding one first.
+        ahead (list[Ahead]):
+        priority (None | Priority | Unset):
+        planned_start (None | PlannedStart | Unset):
+    """
+
+    job_id: int
+    state: JobState
+    as_of: datetime.datetime
+    summary: str
+    verdicts: list[Verdict]
+    ahead: list[Ahead]
+    priority: None | Priority | Unset = UNSET
+    planned_start: None | PlannedStart | Unset = UNSET
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        from ..models.planned_start import PlannedStart  # noqa: PLC0415
+        from ..models.priority import Priority  # noqa: PLC0415
+
+        job_id = self.job_id
+
+        state = self.state.value
+
+        as_of = self.as_of.isoformat()
+
+        summary = self.summary
+
+        verdicts = []
+        for verdicts_item_data in self.verdicts:
+            verdicts_item = verdicts_item_data.to_dict()
+            verdicts.append(verdicts_item)
+
+        ahead = []
+        for ahead_item_data in self.ahead:
+            ahead_item = ahead_item_data.to_dict()
+            ahead.append(ahead_item)
+
+        priority: dict[str, Any] | None | Unset
+        if isinstance(self.priority, Unset):
+            priority = UNSET
+        elif isinstance(self.priority, Priority):
+            priority = self.priority.to_dict()
+        else:
+            priority = self.priority
+
+        planned_start: dict[str, Any] | None | Unset
+        if isinstance(self.planned_start, Unset):
+            planned_start = UNSET
+        elif isinstance(self.planned_start, PlannedStart):
+            planned_start = self.planned_start.to_dict()
+        else:
+            planned_start = self.planned_start
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "job_id": job_id,
+                "state": state,
+                "as_of": as_of,
+                "summary": summary,
+                "verdicts": verdicts,
+                "ahead": ahead,
+            }
+        )
+        if priority is not UNSET:
+            field_dict["priority"] = priority
+        if planned_start is not UNSET:
+            field_dict["planned_start"] = planned_start
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.ahead import Ahead  # noqa: PLC0415
+        from ..models.planned_start import PlannedStart  # noqa: PLC0415
+        from ..models.priority import Priority  # noqa: PLC0415
+        from ..models.verdict import Verdict  # noqa: PLC0415
+
+        d = dict(src_dict)
+        job_id = d.pop("job_id")
+
+        state = JobState(d.pop("state"))
+
+        as_of = datetime.datetime.fromisoformat(d.pop("as_of"))
+
+        summary = d.pop("summary")
+
+        verdicts = []
+        _verdicts = d.pop("verdicts")
+        for verdicts_item_data in _verdicts:
+            verdicts_item = Verdict.from_dict(verdicts_item_data)
+
+            verdicts.append(verdicts_item)
+
+        ahead = []
+        _ahead = d.pop("ahead")
+        for ahead_item_data in _ahead:
+            ahead_item = Ahead.from_dict(ahead_item_data)
+
+            ahead.append(ahead_item)
+
+        def _parse_priority(data: object) -> None | Priority | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                priority_type_0 = Priority.from_dict(data)
+
+                return priority_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | Priority | Unset, data)
+
+        priority = _parse_priority(d.pop("priority", UNSET))
+
+        def _parse_planned_start(data: object) -> None | PlannedStart | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                planned_start_type_0 = PlannedStart.from_dict(data)
+
+                return planned_start_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | PlannedStart | Unset, data)
+
+        planned_start = _parse_planned_start(d.pop("planned_start", UNSET))
+
+        explanation = cls(
+            job_id=job_id,
+            state=state,
+            as_of=as_of,
+            summary=summary,
+            verdicts=verdicts,
+            ahead=ahead,
+            priority=priority,
+            planned_start=planned_start,
+        )
+
+        explanation.additional_properties = d
+        return explanation
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

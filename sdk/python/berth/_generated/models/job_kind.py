@@ -1,0 +1,9 @@
+from enum import StrEnum
+
+
+class JobKind(StrEnum):
+    BATCH = "batch"
+    EXTERNAL = "external"
+
+    def __str__(self) -> str:
+        return str(self.value)
