@@ -7,6 +7,11 @@ need /usr/lib/postgresql/15/bin/postgres postgresql-15
 command -v cc >/dev/null || missing="$missing build-essential"
 command -v cmake >/dev/null || missing="$missing cmake"
 python3 -c "import ensurepip" 2>/dev/null || missing="$missing python3 python3-venv"
+command -v runc >/dev/null || missing="$missing runc"
+command -v crun >/dev/null || missing="$missing crun"
+# For the tests of containers: an image's content, and a registry.
+need /bin/busybox busybox-static
+command -v docker-registry >/dev/null || missing="$missing docker-registry"
 [ -z "$missing" ] && exit 0
 if [ "$(id -u)" != 0 ]; then
     echo "these Debian packages are missing:$missing" >&2

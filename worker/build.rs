@@ -6,7 +6,7 @@ use std::process::Command;
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace is one up");
-    for part in ["worker/helper", "model/src", "model/Cargo.toml", "Cargo.lock"] {
+    for part in ["worker/helper", "worker/runtime/src", "model/src", "model/Cargo.toml", "Cargo.lock"] {
         println!("cargo::rerun-if-changed={}", root.join(part).display());
     }
     let env = |name: &str| std::env::var(name).unwrap_or_default();

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use berth_model::JobId;
 use berth_model::worker::{Assignment, DesiredState, Fact, Register, WorkerSettings};
+use berth_runtime::container::oci::{Oci, OciConfig};
 use berth_runtime::fence::{self, since_boot};
 use berth_runtime::process::Process;
 use berth_runtime::sim::Sim;
@@ -78,7 +79,7 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
         )));
     }
     let jobs = jobs.canonicalize().map_err(io("the state directory"))?;
-    let machine = discover::discover(&config.declared);
+    let mut machine = discover::discover(&config.declared);
     let lease = jobs.with_file_name("lease");
     let boot_id = uuid::Uuid::new_v4().to_string();
     let (uploads, queue) = Uploads::new();
@@ -86,6 +87,26 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
         "sim" => Arc::new(Sim::default()),
         "process" => Arc::new(Process::open(&state.join("steps"), config.shim.clone()).map_err(io("the process driver"))?),
         other => return Err(WorkerError::Config(format!("there is no driver {other:?}; there are process and sim"))),
+    };
+    let tools_dir = tools(&state)?;
+    let container: Option<Arc<dyn Runtime>> = match Oci::open(OciConfig {
+        state: jobs.parent().unwrap_or(&jobs).to_owned(),
+        shim: config.shim.clone(),
+        init: tools_dir.join("srun"),
+        insecure_registries: config.containers.insecure_registries.clone(),
+        cdi_dirs: config.containers.cdi_dirs.clone(),
+        mounts: config.containers.mounts.clone(),
+        runtime: config.containers.runtime.clone(),
+    }) {
+        Ok(driver) => {
+            machine.inventory.facts.insert("container_runtime".to_owned(), driver.runtime().display().to_string());
+            Some(Arc::new(driver))
+        }
+        Err(why) => {
+            tracing::warn!(why, "jobs in containers cannot run on this node");
+            machine.inventory.facts.insert("container_runtime".to_owned(), format!("none: {why}"));
+            None
+        }
     };
     let client = Client::new(config.servers.clone(), jobs.with_file_name("node-token"));
     if !client.has_token() && config.join_token.is_none() {
@@ -99,8 +120,9 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
         uploads,
         node: Node {
             name: config.node.to_string(),
+            cgroup_parent: cgroup_parent(config.node.as_str(), &jobs),
             lease,
-            tools_dir: Some(tools(&state)?),
+            tools_dir: Some(tools_dir),
             can_bind: machine.can_bind,
             run_as: config.run_as,
             pids_limit: config.pids_limit,
@@ -110,7 +132,7 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
         jobs,
         sockets,
         host,
-        container: None,
+        container,
         settings: Mutex::new(WorkerSettings { heartbeat_seconds: 15, node_timeout_seconds: 60, kill_wait_seconds: 30 }),
     });
     let agent =
@@ -134,6 +156,14 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
     uploading.abort();
     checking.abort();
     result
+}
+
+/// Cgroups are the whole machine's: two workers of the same name, of two services, must not meet in them.
+fn cgroup_parent(node: &str, state: &Path) -> String {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    state.hash(&mut hasher);
+    format!("berth/{node}-{:08x}", hasher.finish() as u32)
 }
 
 /// The program that goes inside jobs, see `worker/helper`.

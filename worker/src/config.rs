@@ -26,6 +26,7 @@ pub struct WorkerConfig {
     pub shim: Vec<String>,
     /// Driver of jobs without a container image: `process` or `sim`.
     pub driver: String,
+    pub containers: Containers,
     pub hooks: Hooks,
     /// Whom jobs run as; `None`: the worker's own user.
     pub run_as: Option<UserIds>,
@@ -55,4 +56,17 @@ pub struct Hooks {
     /// Runs now and then; another end than 0 drains the node with the first line it prints as the reason, and 0 clears that.
     pub health_check: Option<PathBuf>,
     pub health_interval: Duration,
+}
+
+/// How jobs' containers are run.
+#[derive(Clone, Debug, Default)]
+pub struct Containers {
+    /// crun, runc or a path; `None`: the first of them that works.
+    pub runtime: Option<String>,
+    /// Registries without TLS, beside those on loopback.
+    pub insecure_registries: Vec<String>,
+    /// Folders of CDI specs.
+    pub cdi_dirs: Vec<String>,
+    /// Host folders below which jobs may mount.
+    pub mounts: Vec<PathBuf>,
 }

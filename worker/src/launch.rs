@@ -16,6 +16,8 @@ use berth_runtime::{GpuDevice, LaunchSpec, Limits, Mount, StepKey, TaskSpec, Use
 #[derive(Clone, Debug)]
 pub struct Node {
     pub name: String,
+    /// Group under which all steps' groups are made.
+    pub cgroup_parent: String,
     pub lease: PathBuf,
     /// Folder put first on PATH; holds `srun`.
     pub tools_dir: Option<PathBuf>,
@@ -124,11 +126,14 @@ pub fn launch_spec(assignment: &Assignment, step: &StepAssignment, dirs: &Attemp
         agent_socket: Some(dirs.socket.clone()),
         scratch_dir: Some(dirs.scratch.clone()),
         read_only_root: image.is_some_and(|c| c.read_only_root),
-        cgroup_parent: format!("berth/{}", node.name),
+        cgroup_parent: node.cgroup_parent.clone(),
         lease: Some(node.lease.clone()),
         kill_on_bad_exit: step.spec.as_ref().is_some_and(|s| s.kill_on_bad_exit),
     }
 }
+
+/// How the UUIDs of declared GPUs begin.
+pub const DECLARED_UUID: &str = "GPU-declared-";
 
 fn device(gpu: &Gpu) -> GpuDevice {
     let node = PathBuf::from(format!("/dev/nvidia{}", gpu.index));
@@ -137,6 +142,7 @@ fn device(gpu: &Gpu) -> GpuDevice {
         index: gpu.index,
         cdi: Some(format!("nvidia.com/gpu={}", gpu.uuid)),
         device_nodes: if node.exists() { vec![node] } else { Vec::new() },
+        is_declared: gpu.uuid.starts_with(DECLARED_UUID),
     }
 }
 

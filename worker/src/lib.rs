@@ -18,7 +18,7 @@ mod socket;
 mod step;
 
 pub use agent::run;
-pub use config::{Declared, Hooks, WorkerConfig};
+pub use config::{Containers, Declared, Hooks, WorkerConfig};
 pub use discover::discover;
 
 /// What ends a worker.

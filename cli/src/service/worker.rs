@@ -7,7 +7,7 @@ use anyhow::Context;
 use berth_model::resources::Gpus;
 use berth_model::{Bytes, NodeName};
 use berth_runtime::UserIds;
-use berth_worker::{Declared, Hooks, WorkerConfig};
+use berth_worker::{Containers, Declared, Hooks, WorkerConfig};
 
 use super::{host_name, start_logging, stop_signal};
 
@@ -47,6 +47,18 @@ pub struct NodeArgs {
     /// What runs jobs without a container image: process, or sim (nothing runs; for tests of scale).
     #[arg(long, env = "BERTH_DRIVER", default_value = "process", value_parser = ["process", "sim"])]
     pub driver: String,
+    /// What runs containers: crun, runc or a path [default: the first of them that works].
+    #[arg(long, env = "BERTH_RUNTIME", value_name = "PROGRAM")]
+    pub runtime: Option<String>,
+    /// Registries without TLS, beside those on loopback: registry.lan:5000.
+    #[arg(long, env = "BERTH_INSECURE_REGISTRIES", value_delimiter = ',', value_name = "HOST,…")]
+    pub insecure_registries: Vec<String>,
+    /// Folders of CDI specs, which say how GPUs get into containers.
+    #[arg(long, env = "BERTH_CDI_DIRS", value_delimiter = ',', default_value = "/etc/cdi,/var/run/cdi", value_name = "DIR,…")]
+    pub cdi_dirs: Vec<String>,
+    /// Folders of this node below which jobs may mount into their containers.
+    #[arg(long, env = "BERTH_ALLOW_MOUNTS", value_delimiter = ',', value_name = "DIR,…")]
+    pub allow_mounts: Vec<PathBuf>,
     /// Program that runs before an attempt's first step; another end than 0 drains the node.
     #[arg(long, env = "BERTH_PROLOG", value_name = "FILE")]
     pub prolog: Option<PathBuf>,
@@ -91,6 +103,12 @@ impl NodeArgs {
             declared: Declared { cpus: self.node_cpus, memory: self.node_memory, gpus: self.node_gpus },
             shim: vec![binary.display().to_string(), "shim".to_owned()],
             driver: self.driver,
+            containers: Containers {
+                runtime: self.runtime,
+                insecure_registries: self.insecure_registries,
+                cdi_dirs: self.cdi_dirs,
+                mounts: self.allow_mounts,
+            },
             hooks: Hooks {
                 prolog: self.prolog,
                 epilog: self.epilog,

@@ -1,21 +1,30 @@
-//! How a node runs one step: cgroups, plain processes, the shim.
+//! How a node runs one step: cgroups, plain processes, containers, the shim.
 //!
-//! The node agent decides *what* must run; this crate knows *how*. Drivers stand behind one trait; `process` (cgroup and exec) and
-//! `sim` (nothing runs) are here. A real step is looked after by a shim process that outlives the agent, so an agent that restarts
-//! finds its steps again through [`Runtime::list`].
+//! The node agent decides *what* must run; this crate knows *how*. Drivers stand behind one trait: `oci` (containers by crun or runc),
+//! `process` (cgroup and exec) and `sim` (nothing runs). A real step is looked after by a shim process that outlives the agent, so an
+//! agent that restarts finds its steps again through [`Runtime::list`].
+//!
+//! Without the feature `drivers` only what runs inside a container is left: [`tasks`] and [`container::init`].
 
 pub mod cgroup;
+pub mod container;
 pub mod fence;
+#[cfg(feature = "drivers")]
 pub mod process;
+#[cfg(feature = "drivers")]
 pub mod shim;
+#[cfg(feature = "drivers")]
 pub mod sim;
 mod spec;
+pub mod tasks;
 
+#[cfg(feature = "drivers")]
 use async_trait::async_trait;
 
 pub use spec::*;
 
 /// A driver. All calls are idempotent where that makes sense: `prepare` of a prepared step and `start` of a started one succeed.
+#[cfg(feature = "drivers")]
 #[async_trait]
 pub trait Runtime: Send + Sync {
     /// The driver's name: `oci`, `process`, `engine` or `sim`.

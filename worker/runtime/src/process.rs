@@ -16,16 +16,105 @@ use crate::{FoundStep, LaunchCause, LaunchError, LaunchSpec, Runtime, StepExit, 
 /// The driver. Its state is on disk alone.
 #[derive(Clone, Debug)]
 pub struct Process {
-    state: PathBuf,
-    shim: Vec<String>,
+    steps: StepDirs,
     layout: Layout,
+}
+
+/// The command to which a step's folder is added, as in `berth shim`.
+#[derive(Clone, Debug)]
+pub struct ShimCommand(pub Vec<String>);
+
+/// Steps' folders and their shims: what the drivers of real steps have in common.
+#[derive(Clone, Debug)]
+pub struct StepDirs {
+    state: PathBuf,
+    shim: ShimCommand,
+}
+
+impl StepDirs {
+    pub fn open(state: &Path, shim: ShimCommand) -> io::Result<StepDirs> {
+        fs::create_dir_all(state)?;
+        Ok(StepDirs { state: state.canonicalize()?, shim })
+    }
+
+    pub fn dir(&self, key: &StepKey) -> PathBuf {
+        self.state.join(format!("{}-{}-{}", key.job, key.attempt, key.step))
+    }
+
+    pub fn spec(&self, key: &StepKey) -> Result<LaunchSpec, LaunchError> {
+        let bytes = fs::read(self.dir(key).join("spec.json")).map_err(|e| node_error(format!("the step is not prepared: {e}")))?;
+        serde_json::from_slice(&bytes).map_err(|e| node_error(e.to_string()))
+    }
+
+    /// A shim looks after this folder, or did.
+    pub fn has_shim(&self, dir: &Path) -> bool {
+        dir.join("shim.lock").exists()
+    }
+
+    /// Starts the shim, unless one holds the lock.
+    pub fn start_shim(&self, dir: &Path) -> Result<(), LaunchError> {
+        let Some(lock) = lock(dir).map_err(|e| node_error(e.to_string()))? else { return Ok(()) };
+        let [program, args @ ..] = self.shim.0.as_slice() else { return Err(node_error("there is no shim to start")) };
+        let inherited = lock.as_raw_fd();
+        let mut command = Command::new(program);
+        command.args(args).arg(dir).env_clear().env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // Safety: between fork and exec only system calls are made.
+        unsafe {
+            command.pre_exec(move || {
+                // A session of its own: no signal to the agent's group reaches it.
+                libc::setsid();
+                // The lock stays open across the exec.
+                libc::fcntl(inherited, libc::F_SETFD, 0);
+                Ok(())
+            });
+        }
+        let mut child = command.spawn().map_err(|e| node_error(format!("the shim did not start: {e}")))?;
+        // Reaped when it ends; after a restart of the agent that is init's business.
+        std::thread::spawn(move || child.wait());
+        Ok(())
+    }
+
+    /// Waits for the shim to be gone. `None`: it left no word of how the step ended.
+    pub async fn wait(&self, key: &StepKey) -> Result<Option<StepExit>, LaunchError> {
+        let dir = self.dir(key);
+        let file =
+            OpenOptions::new().read(true).open(dir.join("shim.lock")).map_err(|e| node_error(format!("the step did not start: {e}")))?;
+        // The lock is free when the shim is gone.
+        let waited = tokio::task::spawn_blocking(move || unsafe {
+            // Safety: a plain system call on our own descriptor, repeated when a signal interrupts it.
+            while libc::flock(file.as_raw_fd(), libc::LOCK_SH) != 0 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted {}
+        });
+        waited.await.map_err(|e| node_error(e.to_string()))?;
+        match fs::read(dir.join("exit.json")) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|e| node_error(e.to_string())),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// The steps on disk; a preparation that was cut off is removed, after `clear` has undone what is beside its files.
+    pub fn list(&self, phase: impl Fn(&Path) -> StepPhase, clear: impl Fn(&Path)) -> Result<Vec<FoundStep>, LaunchError> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.state).map_err(|e| node_error(e.to_string()))?.flatten() {
+            let dir = entry.path();
+            if let Ok(bytes) = fs::read(dir.join("spec.json"))
+                && let Ok(spec) = serde_json::from_slice::<LaunchSpec>(&bytes)
+            {
+                found.push(FoundStep { key: spec.key, phase: phase(&dir) });
+            } else {
+                clear(&dir);
+                let _ = fs::remove_dir_all(&dir);
+            }
+        }
+        found.sort_by(|a, b| a.key.cmp(&b.key));
+        Ok(found)
+    }
 }
 
 impl Process {
     /// Keeps its steps below `state`; `shim` is the command to which a step's folder is added, as in `berth shim`.
     pub fn open(state: &Path, shim: Vec<String>) -> io::Result<Process> {
-        fs::create_dir_all(state)?;
-        Ok(Process { state: state.canonicalize()?, shim, layout: Layout::detect() })
+        Ok(Process { steps: StepDirs::open(state, ShimCommand(shim))?, layout: Layout::detect() })
     }
 
     /// What the node should say of itself.
@@ -33,26 +122,17 @@ impl Process {
         self.layout.describe()
     }
 
-    fn dir(&self, key: &StepKey) -> PathBuf {
-        self.state.join(format!("{}-{}-{}", key.job, key.attempt, key.step))
-    }
-
-    fn spec(&self, key: &StepKey) -> Result<LaunchSpec, LaunchError> {
-        let bytes = fs::read(self.dir(key).join("spec.json")).map_err(|e| node_error(format!("the step is not prepared: {e}")))?;
-        serde_json::from_slice(&bytes).map_err(|e| node_error(e.to_string()))
-    }
-
     fn group(&self, key: &StepKey) -> Result<Group, LaunchError> {
-        Ok(Group::new(&self.layout, &group_name(&self.spec(key)?)))
+        Ok(Group::new(&self.layout, &group_name(&self.steps.spec(key)?)))
     }
 
     fn phase(&self, dir: &Path) -> StepPhase {
         if dir.join("exit.json").exists() {
             StepPhase::Exited
-        } else if !dir.join("shim.lock").exists() {
-            StepPhase::Created
-        } else {
+        } else if self.steps.has_shim(dir) {
             StepPhase::Running
+        } else {
+            StepPhase::Created
         }
     }
 }
@@ -79,7 +159,7 @@ impl Runtime for Process {
         if spec.image.is_some() {
             return Err(LaunchError { cause: LaunchCause::BadSpec, detail: "the process driver runs no containers".to_owned() });
         }
-        let dir = self.dir(&spec.key);
+        let dir = self.steps.dir(&spec.key);
         if dir.join("spec.json").exists() {
             return Ok(());
         }
@@ -102,34 +182,13 @@ impl Runtime for Process {
     }
 
     async fn start(&self, key: &StepKey) -> Result<(), LaunchError> {
-        let dir = self.dir(key);
-        if self.phase(&dir) != StepPhase::Created {
-            return Ok(());
-        }
-        let Some(lock) = lock(&dir).map_err(|e| node_error(e.to_string()))? else { return Ok(()) };
-        let [program, args @ ..] = self.shim.as_slice() else { return Err(node_error("there is no shim to start")) };
-        let inherited = lock.as_raw_fd();
-        let mut command = Command::new(program);
-        command.args(args).arg(&dir).env_clear().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // Safety: between fork and exec only system calls are made.
-        unsafe {
-            command.pre_exec(move || {
-                // A session of its own: no signal to the agent's group reaches it.
-                libc::setsid();
-                // The lock stays open across the exec.
-                libc::fcntl(inherited, libc::F_SETFD, 0);
-                Ok(())
-            });
-        }
-        let mut child = command.spawn().map_err(|e| node_error(format!("the shim did not start: {e}")))?;
-        // Reaped when it ends; after a restart of the agent that is init's business.
-        std::thread::spawn(move || child.wait());
-        Ok(())
+        let dir = self.steps.dir(key);
+        if self.phase(&dir) == StepPhase::Created { self.steps.start_shim(&dir) } else { Ok(()) }
     }
 
     async fn signal(&self, key: &StepKey, signal: i32, all: bool) -> Result<(), LaunchError> {
         let tasks: Vec<i32> =
-            fs::read_to_string(self.dir(key).join("pids")).unwrap_or_default().lines().filter_map(|l| l.parse().ok()).collect();
+            fs::read_to_string(self.steps.dir(key).join("pids")).unwrap_or_default().lines().filter_map(|l| l.parse().ok()).collect();
         // Each task leads a process group of its own, in which its children are.
         for task in &tasks {
             // Safety: a plain system call; the groups are those of the step's tasks.
@@ -145,21 +204,12 @@ impl Runtime for Process {
     }
 
     async fn wait(&self, key: &StepKey) -> Result<StepExit, LaunchError> {
-        let dir = self.dir(key);
-        let file =
-            OpenOptions::new().read(true).open(dir.join("shim.lock")).map_err(|e| node_error(format!("the step did not start: {e}")))?;
-        // The lock is free when the shim is gone.
-        let waited = tokio::task::spawn_blocking(move || unsafe {
-            // Safety: a plain system call on our own descriptor, repeated when a signal interrupts it.
-            while libc::flock(file.as_raw_fd(), libc::LOCK_SH) != 0 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted {}
-        });
-        waited.await.map_err(|e| node_error(e.to_string()))?;
-        match fs::read(dir.join("exit.json")) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| node_error(e.to_string())),
-            Err(_) => {
+        match self.steps.wait(key).await? {
+            Some(exit) => Ok(exit),
+            None => {
                 self.kill(key).await?;
                 let failure = LaunchError { cause: LaunchCause::Lost, detail: "the step's shim died".to_owned() };
-                Ok(StepExit { tasks: Vec::new(), oom_killed: false, usage: self.usage(key).await?, elapsed_ms: 0, failure: Some(failure) })
+                Ok(StepExit { failure: Some(failure), usage: self.usage(key).await?, ..StepExit::default() })
             }
         }
     }
@@ -169,7 +219,7 @@ impl Runtime for Process {
     }
 
     async fn delete(&self, key: &StepKey) -> Result<(), LaunchError> {
-        let dir = self.dir(key);
+        let dir = self.steps.dir(key);
         if !dir.exists() {
             return Ok(());
         }
@@ -184,19 +234,6 @@ impl Runtime for Process {
     }
 
     async fn list(&self) -> Result<Vec<FoundStep>, LaunchError> {
-        let mut found = Vec::new();
-        for entry in fs::read_dir(&self.state).map_err(|e| node_error(e.to_string()))?.flatten() {
-            let dir = entry.path();
-            if let Ok(bytes) = fs::read(dir.join("spec.json"))
-                && let Ok(spec) = serde_json::from_slice::<LaunchSpec>(&bytes)
-            {
-                found.push(FoundStep { key: spec.key, phase: self.phase(&dir) });
-            } else {
-                // A preparation that was cut off.
-                let _ = fs::remove_dir_all(&dir);
-            }
-        }
-        found.sort_by(|a, b| a.key.cmp(&b.key));
-        Ok(found)
+        self.steps.list(|dir| self.phase(dir), |_| {})
     }
 }

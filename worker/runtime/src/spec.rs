@@ -119,6 +119,8 @@ pub struct GpuDevice {
     pub cdi: Option<String>,
     /// Device nodes on the host to expose when there is no CDI name.
     pub device_nodes: Vec<PathBuf>,
+    /// It was declared, not found: nothing needs to be exposed for it.
+    pub is_declared: bool,
 }
 
 /// How one task ended.

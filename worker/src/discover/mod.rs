@@ -9,6 +9,7 @@ use berth_model::Bytes;
 use berth_model::resources::{Gpu, Inventory, NumaNode};
 
 use crate::config::Declared;
+use crate::launch::DECLARED_UUID;
 
 /// The machine as found, with what is declared in place of it.
 #[derive(Clone, Debug)]
@@ -72,7 +73,7 @@ fn declared_gpus(kind: &str, count: u32) -> Vec<Gpu> {
     (0..count)
         .map(|index| Gpu {
             index,
-            uuid: format!("GPU-declared-{index}"),
+            uuid: format!("{DECLARED_UUID}{index}"),
             kind: kind.to_owned(),
             memory_bytes: Bytes(0),
             numa: None,
