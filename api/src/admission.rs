@@ -12,6 +12,7 @@ use berth_model::resources::MemoryDemand;
 use berth_model::state::{Hold, PartitionState};
 use berth_model::{Bytes, NodeName, hostlist, validate};
 use berth_store::jobs::submit::{NewJob, Planning};
+use jiff::Timestamp;
 
 use crate::App;
 use crate::auth::Caller;
@@ -26,6 +27,11 @@ pub async fn admit(app: &App, caller: &Caller, tenant: &str, spec: JobSpec) -> A
     let faults = validate::validate(&spec);
     if !faults.is_empty() {
         return Err(Problem::faults(faults));
+    }
+    let now = Timestamp::now();
+    if let Some(deadline) = spec.deadline.filter(|at| *at <= now) {
+        let detail = format!("the deadline {deadline} has passed; it is {now}");
+        return Err(Fault::new("deadline_passed", "deadline", detail, "set a later deadline, or leave it out").into());
     }
     let rules = app.catalog.rules().await?;
     let member = app.catalog.membership(tenant, caller.subject.as_str()).await?;
