@@ -64,6 +64,9 @@ fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
 
 /// Parses JSON; a fault names the path of the field.
 pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    if has_nul_escape(bytes) {
+        return Err(nul("the body"));
+    }
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();
@@ -82,6 +85,21 @@ pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     Ok(value)
 }
 
+/// Postgres takes no NUL in a text, and neither do programs' arguments and environments.
+fn nul(place: &str) -> Problem {
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "nul_in_text", format!("a text in {place} holds a NUL character"))
+        .help("leave the character out; no text here can hold it")
+}
+
+/// The JSON escape `\u0000`, its backslash not itself escaped.
+fn has_nul_escape(bytes: &[u8]) -> bool {
+    let escape = b"\\u0000";
+    bytes.windows(escape.len()).enumerate().any(|(at, window)| {
+        let backslashes = bytes[..at].iter().rev().take_while(|b| **b == b'\\').count();
+        window == escape && backslashes % 2 == 0
+    })
+}
+
 /// Query parameters. Unknown ones are refused, so that a misspelt filter does not list everything.
 pub struct Params<T>(pub T);
 
@@ -91,6 +109,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let query = parts.uri.query().unwrap_or("");
         let pairs: Vec<(String, String)> = form_pairs(query);
+        if let Some((name, _)) = pairs.iter().find(|(name, value)| name.contains('\0') || value.contains('\0')) {
+            return Err(nul("the query").field(name.replace('\0', "")));
+        }
         let mut map = serde_json::Map::new();
         for (key, value) in pairs {
             match map.entry(key) {
@@ -224,5 +245,17 @@ impl<T: serde::Serialize> axum::response::IntoResponse for Tagged<T> {
             response.headers_mut().insert(header::ETAG, tag);
         }
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nul_is_found_however_it_is_written() {
+        assert!(parse_json::<String>(br#""a\u0000b""#).is_err());
+        assert!(parse_json::<String>(br#""a\\\u0000b""#).is_err());
+        assert_eq!(parse_json::<String>(br#""a\\u0000b""#).unwrap(), "a\\u0000b");
     }
 }

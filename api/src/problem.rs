@@ -119,6 +119,11 @@ impl From<StoreError> for Problem {
             }
             // Two transactions waited for each other, or the value of one changed under the other: the client may simply repeat.
             StoreError::Database(sqlx_error) if is_transient(&sqlx_error.to_string()) => unavailable("the request collided with another"),
+            // Text that no column takes and that was not found sooner: NUL, as a rule.
+            StoreError::Database(sqlx_error) if is_bad_text(&sqlx_error.to_string()) => {
+                Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "nul_in_text", "a text in the request holds a NUL character")
+                    .help("leave the character out; no text here can hold it")
+            }
             StoreError::Database(_) | StoreError::Corrupt(_) | StoreError::Fenced | StoreError::Logs(_) => {
                 tracing::error!(%error, "internal error");
                 Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "something went wrong inside the service")
@@ -130,6 +135,10 @@ impl From<StoreError> for Problem {
 
 fn is_transient(text: &str) -> bool {
     text.contains("deadlock detected") || text.contains("could not serialize")
+}
+
+fn is_bad_text(text: &str) -> bool {
+    text.contains("invalid byte sequence for encoding") || text.contains("unsupported Unicode escape sequence")
 }
 
 fn unavailable(detail: &str) -> Problem {

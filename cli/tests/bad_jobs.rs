@@ -118,6 +118,8 @@ async fn every_bad_job_is_refused_with_its_field_and_help() {
         ("application/xml", b"<job/>".to_vec(), 415),
         ("text/x-shellscript", b"#!/bin/sh\n\xff\n".to_vec(), 422),
         ("text/x-shellscript", b"#!/bin/sh\n\0\n".to_vec(), 422),
+        ("application/json", br#"{"command": ["true"], "name": "a\u0000b"}"#.to_vec(), 422),
+        ("application/json", br#"{"command": ["true"], "environment": {"A": "\u0000"}}"#.to_vec(), 422),
     ] {
         let shown = String::from_utf8_lossy(&body).into_owned();
         let (status, text) = submit(content_type, body).await;
