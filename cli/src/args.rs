@@ -106,4 +106,7 @@ pub struct SchedulerArgs {
     /// Seconds that the lease lasts without renewal: how long a leader that is cut off is waited for.
     #[arg(long, env = "BERTH_LEASE_SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(2..=300))]
     pub lease_seconds: u64,
+    /// Address for /metrics and /healthz [default: none].
+    #[arg(long, env = "BERTH_METRICS_LISTEN", value_name = "ADDRESS")]
+    pub metrics_listen: Option<std::net::SocketAddr>,
 }

@@ -17,6 +17,8 @@ use berth_store::{Db, StoreError};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
+use crate::SchedulerMetrics;
+
 /// Longest sleep without a wake-up: lost notifications cost no more than this.
 const POLL: Duration = Duration::from_secs(1);
 /// When committed events still hide behind an older transaction.
@@ -25,12 +27,13 @@ const SOON: Duration = Duration::from_millis(2);
 const CHORES: Duration = Duration::from_secs(1);
 
 /// Leads until `stopping` (`Ok`) or until something fails.
-pub async fn lead(db: &Db, lease: &mut Lease, stopping: &mut watch::Receiver<bool>) -> Result<(), StoreError> {
+pub async fn lead(db: &Db, lease: &mut Lease, metrics: &SchedulerMetrics, stopping: &mut watch::Receiver<bool>) -> Result<(), StoreError> {
     db.ensure_partitions().await?;
     let mut wake = db.wake.subscribe(Topic::Events);
     let (events, position) = db.snapshot().await?;
     let mut term = Term {
         db,
+        metrics,
         engine: Engine::new(),
         policy: Policy::default(),
         position,
@@ -41,6 +44,8 @@ pub async fn lead(db: &Db, lease: &mut Lease, stopping: &mut watch::Receiver<boo
     term.apply(events);
     let mut chores_at = Instant::now();
     let mut is_changed = true;
+    // When the oldest event that no plan has heeded was written.
+    let mut heard: Option<Timestamp> = None;
     loop {
         wake.mark_unchanged();
         let mut pause = POLL;
@@ -49,6 +54,7 @@ pub async fn lead(db: &Db, lease: &mut Lease, stopping: &mut watch::Receiver<boo
             pause = SOON;
         }
         is_changed |= !news.events.is_empty();
+        heard = heard.or(news.oldest);
         term.apply(news.events);
         if chores_at.elapsed() >= CHORES {
             chores_at = Instant::now();
@@ -57,8 +63,15 @@ pub async fn lead(db: &Db, lease: &mut Lease, stopping: &mut watch::Receiver<boo
         }
         let now = Timestamp::now();
         if is_changed {
+            let begun = Instant::now();
             let plan = term.engine.plan(now);
+            metrics.plan.observe(begun.elapsed().as_secs_f64());
+            metrics.pending.set(term.engine.queue_depth() as i64);
             is_changed = term.commit(lease, &plan).await?;
+            if let Some(oldest) = heard.take() {
+                // Two clocks of one site: a small lead of the database's is no time at all.
+                metrics.decision.observe((Timestamp::now().as_microsecond() - oldest.as_microsecond()).max(0) as f64 / 1e6);
+            }
             if is_changed {
                 continue;
             }
@@ -83,6 +96,7 @@ fn until(wake_at: Option<Timestamp>, now: Timestamp) -> Duration {
 
 struct Term<'a> {
     db: &'a Db,
+    metrics: &'a SchedulerMetrics,
     engine: Engine,
     policy: Policy,
     position: Position,
@@ -149,6 +163,8 @@ impl Term<'_> {
             touched.extend([starts[*index].job, *runs_as]);
         }
         self.refresh(&touched).await?;
+        self.metrics.starts.inc_by(committed.started.len() as u64);
+        self.metrics.conflicts.inc_by(committed.conflicts.len() as u64);
         tracing::debug!(started = committed.started.len(), refused = committed.conflicts.len(), "plan committed");
         Ok(!committed.conflicts.is_empty())
     }

@@ -4,12 +4,16 @@
 //! lost it becomes a standby again.
 
 mod lead;
+mod metrics;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use berth_store::lease::Lease;
 use berth_store::{Db, StoreError};
 use tokio::sync::watch;
+
+pub use metrics::SchedulerMetrics;
 
 /// How a scheduler runs.
 #[derive(Clone, Debug)]
@@ -18,11 +22,12 @@ pub struct SchedulerConfig {
     pub holder: String,
     /// Life of the lease without renewal.
     pub lease: Duration,
+    pub metrics: Arc<SchedulerMetrics>,
 }
 
 impl Default for SchedulerConfig {
     fn default() -> Self {
-        SchedulerConfig { holder: format!("scheduler-{}", std::process::id()), lease: Duration::from_secs(10) }
+        SchedulerConfig { holder: format!("scheduler-{}", std::process::id()), lease: Duration::from_secs(10), metrics: Arc::default() }
     }
 }
 
@@ -33,7 +38,11 @@ const STANDBY_POLL: Duration = Duration::from_millis(100);
 pub async fn run(db: Db, config: SchedulerConfig, mut stopping: watch::Receiver<bool>) {
     while !*stopping.borrow() {
         match db.try_lead(&config.holder, config.lease).await {
-            Ok(Some(lease)) => term(&db, lease, &mut stopping).await,
+            Ok(Some(lease)) => {
+                config.metrics.is_leader.set(1);
+                term(&db, lease, &config.metrics, &mut stopping).await;
+                config.metrics.is_leader.set(0);
+            }
             Ok(None) => pause(STANDBY_POLL, &mut stopping).await,
             Err(error) => {
                 tracing::warn!(%error, "the lease cannot be asked for");
@@ -48,9 +57,9 @@ async fn pause(time: Duration, stopping: &mut watch::Receiver<bool>) {
 }
 
 /// One term of leadership.
-async fn term(db: &Db, mut lease: Lease, stopping: &mut watch::Receiver<bool>) {
+async fn term(db: &Db, mut lease: Lease, metrics: &SchedulerMetrics, stopping: &mut watch::Receiver<bool>) {
     tracing::info!(epoch = lease.epoch, "leading");
-    let ended = lead::lead(db, &mut lease, stopping).await;
+    let ended = lead::lead(db, &mut lease, metrics, stopping).await;
     match ended {
         Ok(()) => {
             let _ = lease.release().await;

@@ -20,6 +20,7 @@ use crate::client::{CallError, Client};
 use crate::config::{Hooks, WorkerConfig};
 use crate::discover::{self, Machine};
 use crate::launch::Node;
+use crate::metrics::WorkerMetrics;
 use crate::output::{self, Uploads};
 use crate::reports::Outbox;
 use crate::{WorkerError, hooks, io, stopped};
@@ -28,6 +29,7 @@ use crate::{WorkerError, hooks, io, stopped};
 pub struct Shared {
     pub client: Client,
     pub outbox: Arc<Outbox>,
+    pub metrics: Arc<WorkerMetrics>,
     pub uploads: Uploads,
     pub node: Node,
     pub hooks: Hooks,
@@ -117,6 +119,7 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
     let shared = Arc::new(Shared {
         client,
         outbox: Arc::new(Outbox::new(boot_id.clone())),
+        metrics: config.metrics.clone(),
         uploads,
         node: Node {
             name: config.node.to_string(),
@@ -262,11 +265,14 @@ impl Agent {
                         }
                     }
                 }
-                _ = fence.tick() => if self.is_cut_off() {
-                    self.cut_off();
-                    is_registered = false;
-                    cursor = None;
-                },
+                _ = fence.tick() => {
+                    self.shared.metrics.set_contact_age(since_boot().saturating_sub(self.shared.client.last_contact()));
+                    if self.is_cut_off() {
+                        self.cut_off();
+                        is_registered = false;
+                        cursor = None;
+                    }
+                }
                 () = stopped(&mut stopping) => return Ok(()),
             }
             self.attempts.retain(|id, known| {

@@ -343,6 +343,7 @@ impl Attempt {
             runtime: runtime.clone(),
             outbox: self.shared.outbox.clone(),
             uploads: self.shared.uploads.clone(),
+            metrics: self.shared.metrics.clone(),
             orders: seen,
             events: self.events.clone(),
             reported: None,

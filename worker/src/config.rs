@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use berth_model::{Bytes, NodeName};
 use berth_runtime::UserIds;
+
+use crate::metrics::WorkerMetrics;
 
 /// Configuration of one worker.
 #[derive(Clone, Debug)]
@@ -34,6 +37,7 @@ pub struct WorkerConfig {
     pub poll_wait_seconds: u64,
     /// Processes and threads that a step may have on this node.
     pub pids_limit: u64,
+    pub metrics: Arc<WorkerMetrics>,
 }
 
 /// An inventory by declaration, for tests, simulations and nodes whose devices cannot be discovered.

@@ -12,6 +12,7 @@ mod config;
 mod discover;
 mod hooks;
 mod launch;
+mod metrics;
 mod output;
 mod reports;
 mod socket;
@@ -20,6 +21,7 @@ mod step;
 pub use agent::run;
 pub use config::{Containers, Declared, Hooks, WorkerConfig};
 pub use discover::discover;
+pub use metrics::WorkerMetrics;
 
 /// What ends a worker.
 #[derive(Debug, thiserror::Error)]

@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use crate::launch;
+use crate::metrics::WorkerMetrics;
 use crate::output::{self, Source, Uploads};
 use crate::reports::Outbox;
 
@@ -62,6 +63,7 @@ pub struct Step {
     pub runtime: Arc<dyn Runtime>,
     pub outbox: Arc<Outbox>,
     pub uploads: Uploads,
+    pub metrics: Arc<WorkerMetrics>,
     pub orders: watch::Receiver<Orders>,
     pub events: mpsc::UnboundedSender<(StepId, StepEvent)>,
     /// Number of the report of its end.
@@ -95,6 +97,7 @@ impl Step {
     }
 
     async fn live(&mut self) -> StepEvent {
+        let seen_at = Instant::now();
         if let Err(error) = self.runtime.prepare(&self.spec).await {
             return self.failed_to_launch(error);
         }
@@ -108,11 +111,15 @@ impl Step {
         }
         self.outbox.push(Fact::StepStarted { job_id: self.job, attempt: self.attempt, step: self.id });
         self.tell(StepEvent::Started);
+        self.metrics.launched("started");
+        self.metrics.launch.observe(seen_at.elapsed().as_secs_f64());
+        self.metrics.running.inc();
         let (ended, seen) = watch::channel(false);
         let files = launch::streams(&self.spec).into_iter().map(|(task, stream, path)| (task, stream, path.to_owned())).collect();
         let source = Source { job: self.job, attempt: self.attempt, step: self.id };
         let follower = tokio::spawn(output::follow(source, files, self.uploads.clone(), seen));
         let (exit, why) = self.wait().await;
+        self.metrics.running.dec();
         ended.send_replace(true);
         let _ = follower.await;
         self.report_end(exit, why);
@@ -121,6 +128,7 @@ impl Step {
 
     /// The attempt's own launch fails as a whole; a step of `srun` fails alone.
     fn failed_to_launch(&mut self, error: LaunchError) -> StepEvent {
+        self.metrics.launched(&cause_text(error.cause));
         if !self.is_first {
             let exit = StepExit { failure: Some(error.clone()), ..StepExit::default() };
             self.report_end(exit, None);

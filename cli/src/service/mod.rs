@@ -1,5 +1,6 @@
 //! Parts that run as services.
 
+pub mod metrics;
 pub mod up;
 pub mod worker;
 
@@ -117,6 +118,11 @@ pub async fn scheduler(args: SchedulerArgs) -> anyhow::Result<()> {
     let db = connect(&args.database.database_url, 10).await?;
     db.ready().await.context("the database has not the schema of this version; run `berth migrate` first")?;
     let holder = args.name.unwrap_or_else(|| format!("{}-{}", host_name(), std::process::id()));
-    berth_scheduler::run(db, SchedulerConfig { holder, lease: Duration::from_secs(args.lease_seconds) }, stopping).await;
+    let config = SchedulerConfig { holder, lease: Duration::from_secs(args.lease_seconds), ..SchedulerConfig::default() };
+    if let Some(listen) = args.metrics_listen {
+        let metrics = config.metrics.clone();
+        metrics::serve(listen, move || metrics.render()).await?;
+    }
+    berth_scheduler::run(db, config, stopping).await;
     Ok(())
 }

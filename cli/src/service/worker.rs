@@ -19,6 +19,9 @@ pub struct WorkerArgs {
     /// Journals, images and output on its way.
     #[arg(long, env = "BERTH_STATE_DIR", default_value = "/var/lib/berth/worker", value_name = "DIR")]
     pub state_dir: PathBuf,
+    /// Address for /metrics and /healthz [default: none].
+    #[arg(long, env = "BERTH_METRICS_LISTEN", value_name = "ADDRESS")]
+    pub metrics_listen: Option<std::net::SocketAddr>,
     #[command(flatten)]
     pub node: NodeArgs,
 }
@@ -118,6 +121,7 @@ impl NodeArgs {
             run_as: self.run_as,
             poll_wait_seconds: 25,
             pids_limit: self.pids_limit,
+            metrics: Default::default(),
         })
     }
 }
@@ -127,5 +131,9 @@ pub async fn run(args: WorkerArgs, servers: Vec<String>) -> anyhow::Result<()> {
     start_logging("info");
     let stopping = stop_signal()?;
     let config = args.node.config(servers, args.join_token.filter(|t| !t.is_empty()), args.state_dir)?;
+    if let Some(listen) = args.metrics_listen {
+        let metrics = config.metrics.clone();
+        super::metrics::serve(listen, move || metrics.render()).await?;
+    }
     Ok(berth_worker::run(config, stopping).await?)
 }

@@ -125,7 +125,13 @@ impl Stack {
     }
 
     pub fn scheduler(&self, index: usize) -> Process {
-        let args = ["scheduler", "--database-url", &self.postgres.url(), "--name", &format!("s{index}"), "--lease-seconds", "5"];
+        self.scheduler_with(index, &[])
+    }
+
+    pub fn scheduler_with(&self, index: usize, extra: &[&str]) -> Process {
+        let (url, name) = (self.postgres.url(), format!("s{index}"));
+        let mut args = vec!["scheduler", "--database-url", &url, "--name", &name, "--lease-seconds", "5"];
+        args.extend(extra);
         Process::start(&self.path(&format!("scheduler{index}.log")), &args, &[])
     }
 
