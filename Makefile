@@ -1,7 +1,7 @@
 # `make up` runs a whole service on this machine; `make test` passes every test. Both install what Debian lacks first.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build up test lint fmt openapi
+.PHONY: help setup build up test lint fmt openapi sdk bench
 
 help:
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -25,6 +25,13 @@ lint: ## formatting, clippy with warnings as errors, the OpenAPI document
 
 openapi: ## write openapi/berth.openapi.json from the code
 	cargo run --quiet --locked -p berth -- openapi > openapi/berth.openapi.json
+
+bench: setup ## measure; docs/benchmarks.md says what and how
+	cargo bench --locked -p berth-engine --bench plan
+	cargo bench --locked -p berth --bench system
+
+sdk: openapi ## regenerate the clients in sdk/
+	./sdk/generate.sh
 
 fmt: ## format the code
 	cargo fmt --all

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use berth_devices::DeviceSource;
 use berth_model::JobId;
+use berth_model::resources::Inventory;
 use berth_model::worker::{Assignment, DesiredState, Fact, Register, WorkerSettings};
 use berth_runtime::container::oci::{Oci, OciConfig};
 use berth_runtime::fence::{self, since_boot};
@@ -81,7 +83,7 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
         )));
     }
     let jobs = jobs.canonicalize().map_err(io("the state directory"))?;
-    let mut machine = discover::discover(&config.declared);
+    let mut machine = discover::discover(&config.declared, config.nvml_library.as_deref());
     let lease = jobs.with_file_name("lease");
     let boot_id = uuid::Uuid::new_v4().to_string();
     let (uploads, queue) = Uploads::new();
@@ -130,6 +132,7 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
             run_as: config.run_as,
             pids_limit: config.pids_limit,
             gpus: machine.inventory.gpus.clone(),
+            device_nodes: machine.device_nodes.clone(),
         },
         hooks: config.hooks.clone(),
         jobs,
@@ -138,6 +141,7 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
         container,
         settings: Mutex::new(WorkerSettings { heartbeat_seconds: 15, node_timeout_seconds: 60, kill_wait_seconds: 30 }),
     });
+    let watched = machine.devices.clone().map(|source| (source, machine.inventory.clone()));
     let agent =
         Agent { shared: shared.clone(), config, machine, boot_id, attempts: BTreeMap::new(), finished: BTreeSet::new(), is_first: true };
     let uploading = {
@@ -145,6 +149,9 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
         tokio::spawn(async move { output::upload(queue, &shared.client).await })
     };
     let checking = tokio::spawn(check_health(shared.clone()));
+    if let Some((source, inventory)) = watched {
+        watch_devices(source, inventory, shared.clone(), stopping.clone());
+    }
     let sending = shared.outbox.clone();
     let result = tokio::select! {
         result = agent.poll(stopping.clone()) => result,
@@ -403,6 +410,24 @@ impl Agent {
             });
         }
     }
+}
+
+/// Tells of GPUs that fall ill. NVML's wait blocks, so it has a thread of its own, which looks up now and then to see whether it is to
+/// end.
+fn watch_devices(source: Arc<dyn DeviceSource>, inventory: Inventory, shared: Arc<Shared>, stopping: watch::Receiver<bool>) {
+    std::thread::spawn(move || {
+        while !*stopping.borrow() {
+            let Some(event) = source.wait_event(Duration::from_secs(1)) else { continue };
+            tracing::warn!(gpu = event.index, code = event.code, detail = event.detail, is_fatal = event.is_fatal, "GPU event");
+            if let Ok(gpus) = source.discover() {
+                shared.outbox.push(Fact::InventoryChanged { inventory: Inventory { gpus, ..inventory.clone() } });
+            }
+            if event.is_fatal {
+                let reason = format!("GPU {}: {}: {}", event.index, event.code, event.detail);
+                shared.outbox.push(Fact::Unhealthy { reason });
+            }
+        }
+    });
 }
 
 /// A node's token lives an hour.

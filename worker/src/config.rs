@@ -30,6 +30,8 @@ pub struct WorkerConfig {
     /// Driver of jobs without a container image: `process` or `sim`.
     pub driver: String,
     pub containers: Containers,
+    /// NVIDIA's management library; `None`: where the loader finds it.
+    pub nvml_library: Option<PathBuf>,
     pub hooks: Hooks,
     /// Whom jobs run as; `None`: the worker's own user.
     pub run_as: Option<UserIds>,

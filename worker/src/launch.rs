@@ -26,6 +26,8 @@ pub struct Node {
     pub run_as: Option<UserIds>,
     pub pids_limit: u64,
     pub gpus: Vec<Gpu>,
+    /// Device files of each GPU, by its index.
+    pub device_nodes: BTreeMap<u32, Vec<PathBuf>>,
 }
 
 /// Paths of one attempt on this node.
@@ -60,7 +62,8 @@ pub fn launch_spec(assignment: &Assignment, step: &StepAssignment, dirs: &Attemp
         (None, false) => job.command.clone().unwrap_or_default(),
     };
     let image = job.container.as_ref();
-    let devices = |indices: &[u32]| -> Vec<GpuDevice> { node.gpus.iter().filter(|g| indices.contains(&g.index)).map(device).collect() };
+    let devices =
+        |indices: &[u32]| -> Vec<GpuDevice> { node.gpus.iter().filter(|g| indices.contains(&g.index)).map(|g| device(g, node)).collect() };
     // Device isolation renumbers what a container sees; on the host the node's own numbers hold.
     let visible = |task: &[u32]| -> Vec<String> {
         let position = |index: &u32| step.here.gpus.iter().position(|g| g == index).map(|p| p.to_string());
@@ -135,13 +138,14 @@ pub fn launch_spec(assignment: &Assignment, step: &StepAssignment, dirs: &Attemp
 /// How the UUIDs of declared GPUs begin.
 pub const DECLARED_UUID: &str = "GPU-declared-";
 
-fn device(gpu: &Gpu) -> GpuDevice {
-    let node = PathBuf::from(format!("/dev/nvidia{}", gpu.index));
+fn device(gpu: &Gpu, node: &Node) -> GpuDevice {
+    // AMD's UUIDs do not say whose they are; its types do.
+    let vendor = if gpu.kind.starts_with("mi") || gpu.kind.starts_with("gfx") { "amd.com" } else { "nvidia.com" };
     GpuDevice {
         uuid: gpu.uuid.clone(),
         index: gpu.index,
-        cdi: Some(format!("nvidia.com/gpu={}", gpu.uuid)),
-        device_nodes: if node.exists() { vec![node] } else { Vec::new() },
+        cdi: Some(format!("{vendor}/gpu={}", gpu.uuid)),
+        device_nodes: node.device_nodes.get(&gpu.index).cloned().unwrap_or_default(),
         is_declared: gpu.uuid.starts_with(DECLARED_UUID),
     }
 }

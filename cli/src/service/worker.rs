@@ -47,6 +47,9 @@ pub struct NodeArgs {
     /// GPUs to declare, for tests and for devices that cannot be discovered: h100:8.
     #[arg(long, env = "BERTH_NODE_GPUS", value_name = "TYPE:COUNT")]
     pub node_gpus: Option<Gpus>,
+    /// NVIDIA's management library, if it is not where the loader finds it.
+    #[arg(long, env = "BERTH_NVML_LIBRARY", value_name = "FILE")]
+    pub nvml_library: Option<PathBuf>,
     /// What runs jobs without a container image: process, or sim (nothing runs; for tests of scale).
     #[arg(long, env = "BERTH_DRIVER", default_value = "process", value_parser = ["process", "sim"])]
     pub driver: String,
@@ -106,6 +109,7 @@ impl NodeArgs {
             declared: Declared { cpus: self.node_cpus, memory: self.node_memory, gpus: self.node_gpus },
             shim: vec![binary.display().to_string(), "shim".to_owned()],
             driver: self.driver,
+            nvml_library: self.nvml_library,
             containers: Containers {
                 runtime: self.runtime,
                 insecure_registries: self.insecure_registries,

@@ -4,7 +4,10 @@ mod cpus;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use berth_devices::DeviceSource;
 use berth_model::Bytes;
 use berth_model::resources::{Gpu, Inventory, NumaNode};
 
@@ -12,15 +15,19 @@ use crate::config::Declared;
 use crate::launch::DECLARED_UUID;
 
 /// The machine as found, with what is declared in place of it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Machine {
     pub inventory: Inventory,
     /// CPU ids exist here, so that steps can be bound to them.
     pub can_bind: bool,
+    /// Device files of each GPU, by its index.
+    pub device_nodes: BTreeMap<u32, Vec<PathBuf>>,
+    /// Where the GPUs were found; `None` if they are declared or there are none.
+    pub devices: Option<Arc<dyn DeviceSource>>,
 }
 
-/// Looks at the machine.
-pub fn discover(declared: &Declared) -> Machine {
+/// Looks at the machine. `nvml`: NVIDIA's management library, if it is not where the loader finds it.
+pub fn discover(declared: &Declared, nvml: Option<&Path>) -> Machine {
     let found = cpus::find();
     let can_bind = declared.cpus.is_none_or(|count| count as usize <= found.ids.len());
     let cpus = match declared.cpus {
@@ -34,15 +41,23 @@ pub fn discover(declared: &Declared) -> Machine {
     } else {
         vec![NumaNode { id: 0, cpus: cpus.clone() }]
     };
-    let gpus = match &declared.gpus {
-        Some(gpus) => declared_gpus(gpus.kind.as_deref().unwrap_or("gpu"), gpus.count),
-        None => Vec::new(),
+    let (gpus, devices) = match &declared.gpus {
+        Some(gpus) => (declared_gpus(gpus.kind.as_deref().unwrap_or("gpu"), gpus.count), None),
+        None => find_gpus(nvml),
     };
-    let facts = BTreeMap::from([
+    let mut facts = BTreeMap::from([
         ("kernel".to_owned(), line("/proc/sys/kernel/osrelease")),
         ("cgroups".to_owned(), berth_runtime::cgroup::Layout::detect().describe().to_owned()),
         ("architecture".to_owned(), std::env::consts::ARCH.to_owned()),
     ]);
+    let mut device_nodes = BTreeMap::new();
+    if let Some(source) = &devices {
+        facts.extend(source.facts());
+        for gpu in &gpus {
+            let nodes = source.nodes(&[gpu.index]).into_iter().filter(|node| node.exists()).collect();
+            device_nodes.insert(gpu.index, nodes);
+        }
+    }
     let inventory = Inventory {
         cpus,
         numa,
@@ -52,7 +67,19 @@ pub fn discover(declared: &Declared) -> Machine {
         gpus,
         facts,
     };
-    Machine { inventory, can_bind }
+    Machine { inventory, can_bind, device_nodes, devices }
+}
+
+/// The GPUs of the first vendor that has some: indices count by vendor, and a node has one kind as a rule.
+fn find_gpus(nvml: Option<&Path>) -> (Vec<Gpu>, Option<Arc<dyn DeviceSource>>) {
+    for source in berth_devices::open_all(nvml, Path::new("/sys")) {
+        match source.discover() {
+            Ok(gpus) if gpus.is_empty() => {}
+            Ok(gpus) => return (gpus, Some(Arc::from(source))),
+            Err(error) => tracing::warn!(%error, "GPUs cannot be discovered"),
+        }
+    }
+    (Vec::new(), None)
 }
 
 fn line(path: &str) -> String {
@@ -88,12 +115,12 @@ mod tests {
 
     #[test]
     fn this_machine_has_cpus_and_memory_and_a_declaration_overrides_them() {
-        let found = discover(&Declared::default()).inventory;
+        let found = discover(&Declared::default(), None).inventory;
         assert!(!found.cpus.is_empty() && found.memory_bytes.0 > 64 << 20 && found.threads_per_core >= 1);
         let on_numa: usize = found.numa.iter().map(|n| n.cpus.len()).sum();
         assert_eq!(on_numa, found.cpus.len());
         let declared = Declared { cpus: Some(1000), memory: Some(Bytes(5)), gpus: Some("h100:3".parse().unwrap()) };
-        let machine = discover(&declared);
+        let machine = discover(&declared, None);
         assert!(!machine.can_bind);
         assert_eq!((machine.inventory.cpus.len(), machine.inventory.memory_bytes, machine.inventory.gpus.len()), (1000, Bytes(5), 3));
         assert_eq!(machine.inventory.gpus[2].kind, "h100");
