@@ -18,10 +18,11 @@ up: build ## run a whole service here: Postgres, API, scheduler, one node
 test: setup ## run every test
 	cargo test --workspace --locked
 
-lint: ## formatting, clippy with warnings as errors, the OpenAPI document
+lint: ## formatting, clippy with warnings as errors, the OpenAPI document, the SDKs
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo run --quiet --locked -p berth -- openapi | diff -u openapi/berth.openapi.json - || { echo "run make openapi and commit the result" >&2; exit 1; }
+	./sdk/generate.sh >/dev/null && git diff --exit-code --stat -- sdk || { echo "run make sdk and commit the result" >&2; exit 1; }
 
 openapi: ## write openapi/berth.openapi.json from the code
 	cargo run --quiet --locked -p berth -- openapi > openapi/berth.openapi.json

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Regenerates both SDKs from openapi/berth.openapi.json. The result depends on that document and on the versions pinned here and in
-# python-generator.txt alone. Needs Python 3.11 or later with venv, Go, and the package indexes of both.
+# python-generator.txt alone. Needs Python 3.11 or later with venv, and the
+# package indexes of Python and Go.
 set -eu
 
 oapi_codegen=github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2
@@ -26,7 +27,7 @@ rm -rf "$tools/_generated"
 PATH=$tools/generator/bin:$PATH openapi-python-client generate --path "$document" --meta none --fail-on-warning \
     --config "$sdk/python-generator.yaml" --output-path "$tools/_generated"
 
-(cd "$tools" && go run "$oapi_codegen" -config "$sdk/go/oapi-codegen.yaml" -o "$tools/api.gen.go" "$document")
+(cd "$tools" && "$sdk/go.sh" run "$oapi_codegen" -config "$sdk/go/oapi-codegen.yaml" -o "$tools/api.gen.go" "$document")
 
 rm -rf "$sdk/python/berth/_generated"
 mv "$tools/_generated" "$sdk/python/berth/_generated"

@@ -3,8 +3,6 @@
 # is missing or too old is taken from the Go module proxy.
 set -eu
 
-go_version=go1.24.4
-
 sdk=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 tools=$sdk/../target/sdk-tools
 mkdir -p "$tools"
@@ -17,14 +15,4 @@ if ! "$tools/test/bin/python" -c 'import attrs, httpx' 2>/dev/null; then
 fi
 (cd "$sdk/python" && "$tools/test/bin/python" -m unittest)
 
-has_go() {
-    minor=$(go env GOVERSION 2>/dev/null | sed -n 's/^go1\.\([0-9]*\).*/\1/p')
-    [ "${minor:-0}" -ge 24 ]
-}
-if ! has_go; then
-    PATH=$tools/go/bin:$PATH
-    if ! has_go; then
-        "$tools/test/bin/python" "$sdk/fetch_go.py" "$go_version" "$tools/go"
-    fi
-fi
-(cd "$sdk/go" && go vet ./... && go test -count=1 ./...)
+(cd "$sdk/go" && "$sdk/go.sh" vet ./... && "$sdk/go.sh" test -count=1 ./...)
