@@ -6,6 +6,7 @@ mod service;
 mod settings;
 mod user;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::FromArgMatches as _;
@@ -17,7 +18,7 @@ fn main() -> ExitCode {
         Ok(command) => command,
         Err(error) => return fail(&error),
     };
-    let parsed = Args::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit());
+    let parsed = Args::from_arg_matches(&command.get_matches_from(protect(std::env::args_os()))).unwrap_or_else(|error| error.exit());
     // The shim is one small thread, not a runtime.
     if let Command::Shim { dir } = &parsed.command {
         return match berth_runtime::shim::run(dir) {
@@ -54,8 +55,46 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// What follows `submit` and `run` is sbatch's language, in which `-o` names a file: none of it is for us to read.
+fn protect(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    const WITH_VALUE: [&str; 6] = ["--config", "--server", "--token", "--token-file", "--format", "-o"];
+    let mut kept: Vec<OsString> = Vec::new();
+    let mut is_value = true;
+    let mut is_past = false;
+    for arg in args {
+        let text = arg.to_str().unwrap_or_default().to_owned();
+        kept.push(arg);
+        // The first is this program's own name.
+        if is_past || std::mem::replace(&mut is_value, WITH_VALUE.contains(&text.as_str())) || text.starts_with('-') {
+            continue;
+        }
+        is_past = true;
+        if text == "submit" || text == "run" {
+            kept.push("--".into());
+        }
+    }
+    kept
+}
+
 /// One line that says what went wrong, and one that says what to do, if the error knows.
 fn fail(error: &anyhow::Error) -> ExitCode {
     eprintln!("berth: {error:#}");
     ExitCode::FAILURE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sbatchs_options_are_left_alone() {
+        let protected = |line: &str| {
+            let words = protect(line.split(' ').map(OsString::from)).into_iter().map(|w| w.into_string().unwrap());
+            words.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(protected("berth submit -o x.out s.sh"), "berth submit -- -o x.out s.sh");
+        assert_eq!(protected("berth -o json --server http://x run -n2 run"), "berth -o json --server http://x run -- -n2 run");
+        assert_eq!(protected("berth --server=run queue -o wide"), "berth --server=run queue -o wide");
+        assert_eq!(protected("berth --token submit queue"), "berth --token submit queue");
+    }
 }

@@ -85,11 +85,11 @@ fn a_new_user_runs_a_script_and_finds_it_again_after_a_restart() {
     let script = dir.path().join("train.sh");
     std::fs::write(
         &script,
-        "#!/bin/bash\n#SBATCH -J train\n#SBATCH --time=1:00\n#SBATCH -o out-%x-%j.txt\n#SBATCH --mail-type=END\n\
+        "#!/bin/bash\n#SBATCH -J train\n#SBATCH --time=1:00\n#SBATCH -o elsewhere.txt\n#SBATCH --mail-type=END\n\
          echo \"$SLURM_JOB_NAME $SLURM_NTASKS $1 $COLOUR\"\nsrun echo step\n",
     )
     .unwrap();
-    let submitted = up.berth(&["submit", "--wait", "--export=ALL,COLOUR=blue", script.to_str().unwrap(), "arg"]);
+    let submitted = up.berth(&["submit", "-o", "out-%x-%j.txt", "--wait", "--export=ALL,COLOUR=blue", script.to_str().unwrap(), "arg"]);
     let text = out(&submitted);
     let job = text.trim().strip_prefix("Submitted batch job ").unwrap_or_else(|| panic!("{text}")).to_owned();
     assert!(String::from_utf8_lossy(&submitted.stderr).contains("mail-type"), "a known option without effect is a warning");
@@ -115,7 +115,7 @@ fn a_new_user_runs_a_script_and_finds_it_again_after_a_restart() {
     let up = Up::start(dir.path());
     let followed = up.berth(&["logs", "-f", long]);
     assert_eq!(out(&followed), "begun\nover\n");
-    let queue = out(&up.berth(&["queue", "--all", "--format", "json"]));
+    let queue = out(&up.berth(&["queue", "--all", "-o", "json"]));
     let jobs: Vec<serde_json::Value> = serde_json::from_str(&queue).unwrap();
     assert_eq!(jobs.iter().filter(|j| j["state"] == "completed").count(), 3, "{queue}");
     assert_eq!(jobs[0]["restarts"], 0);

@@ -26,7 +26,7 @@ pub struct ClientArgs {
     pub token_file: Option<PathBuf>,
     /// How to print.
     #[arg(
-        short = 'O',
+        short = 'o',
         long = "format",
         global = true,
         env = "BERTH_FORMAT",
