@@ -18,8 +18,15 @@ use args::{ClientArgs, Format, UserCommand};
 use client::Client;
 use serde_json::Value;
 
+/// A reader that goes away (`| head`) ends the command quietly, as it does any other.
+fn end_with_its_reader() {
+    // Safety: the default action replaces the runtime's choice to ignore the signal; nothing of ours handles it.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+}
+
 /// Runs one command.
 pub async fn run(command: UserCommand, settings: ClientArgs) -> anyhow::Result<ExitCode> {
+    end_with_its_reader();
     let format = settings.format;
     if let UserCommand::Token(args) = &command
         && !args.join

@@ -53,8 +53,8 @@ pub async fn queue(client: &Client, format: Format, args: QueueArgs) -> anyhow::
         let time = elapsed(job);
         let cells = [text(job, "name_ref"), text(job, "partition"), text(job, "name"), text(job, "user")];
         let mut row = cells.to_vec();
-        if let Some(array) = job["array"].as_object() {
-            row[0] = format!("{}_[{}]", row[0], array["pending"].as_str().unwrap_or_default());
+        if let Some(pending) = job["array"]["pending"].as_str().filter(|p| !p.is_empty()) {
+            row[0] = format!("{}_[{}]", row[0], pending);
         }
         if is_wide {
             row.extend([text(job, "account"), text(job, "qos"), state, time]);
