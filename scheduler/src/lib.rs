@@ -9,7 +9,7 @@ mod metrics;
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_store::lease::Lease;
+use berth_store::lease::{Candidate, Lease};
 use berth_store::{Db, StoreError};
 use tokio::sync::watch;
 
@@ -36,8 +36,9 @@ const STANDBY_POLL: Duration = Duration::from_millis(100);
 
 /// Runs until `stopping` turns true: as a standby, or as the leader.
 pub async fn run(db: Db, config: SchedulerConfig, mut stopping: watch::Receiver<bool>) {
+    let mut candidate = Candidate::default();
     while !*stopping.borrow() {
-        match db.try_lead(&config.holder, config.lease).await {
+        match db.try_lead(&mut candidate, &config.holder, config.lease).await {
             Ok(Some(lease)) => {
                 config.metrics.is_leader.set(1);
                 term(&db, lease, &config.metrics, &mut stopping).await;

@@ -27,10 +27,17 @@ pub struct Lease {
 #[derive(Clone, Copy, Debug)]
 pub struct Epoch(pub i64);
 
+/// A standby's session, kept from one try to the next: to log in costs more than to ask.
+#[derive(Debug, Default)]
+pub struct Candidate(Option<PgConnection>);
+
 impl Db {
     /// Tries to become leader. `None`: another one leads.
-    pub async fn try_lead(&self, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError> {
-        let mut session = PgConnection::connect_with(&self.pool.connect_options()).await?;
+    pub async fn try_lead(&self, candidate: &mut Candidate, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError> {
+        let mut session = match candidate.0.take() {
+            Some(session) => session,
+            None => PgConnection::connect_with(&self.pool.connect_options()).await?,
+        };
         let has_lock: bool = sqlx::query_scalar("select pg_try_advisory_lock($1)").bind(LEADER_LOCK).fetch_one(&mut session).await?;
         // With the lock in hand the former leader's process is gone; without it only an expired lease may be taken.
         let epoch: Option<i64> = sqlx::query_scalar(
@@ -45,7 +52,14 @@ impl Db {
         .bind(has_lock)
         .fetch_optional(&mut session)
         .await?;
-        Ok(epoch.map(|epoch| Lease { epoch, holder: holder.to_owned(), ttl, session, has_lock }))
+        // A session that failed is not kept: the errors above have dropped it.
+        match epoch {
+            Some(epoch) => Ok(Some(Lease { epoch, holder: holder.to_owned(), ttl, session, has_lock })),
+            None => {
+                candidate.0 = Some(session);
+                Ok(None)
+            }
+        }
     }
 
     /// Who leads now, for status pages: holder, epoch, whether the lease is still valid.
