@@ -211,7 +211,7 @@ targets_up() {
     [ "$(grep -c ' up $' "$work/targets")" = 7 ]
 }
 proxied() { [ "$(status http://127.0.0.1:6780/readyz)" = 200 ]; }
-nodes_in() { [ "$(in_api_2 berth nodes -O json | jq '[.. | objects | select(.name? | strings | startswith("worker-"))] | length')" -ge 2 ]; }
+nodes_in() { [ "$(in_api_2 env BERTH_FORMAT=json berth nodes | jq '[.. | objects | select(.name? | strings | startswith("worker-"))] | length')" -ge 2 ]; }
 
 # A job whose output names where it ran; submitted and read through the proxy.
 job() { # a mark, sbatch options…
