@@ -244,13 +244,11 @@ impl OutputFiles {
 
 /// The streams of a launched step, as they are uploaded.
 pub fn streams(spec: &LaunchSpec) -> Vec<(u32, LogStream, &Path)> {
-    let of_task = |task: &'_ TaskSpec| (task.rank, task.stdout == task.stderr);
     spec.tasks
         .iter()
         .flat_map(|task| {
-            let (rank, is_merged) = of_task(task);
-            let stderr = (!is_merged).then_some((rank, LogStream::Stderr, task.stderr.as_path()));
-            std::iter::once((rank, LogStream::Stdout, task.stdout.as_path())).chain(stderr)
+            let stderr = (task.stderr != task.stdout).then_some((task.rank, LogStream::Stderr, task.stderr.as_path()));
+            std::iter::once((task.rank, LogStream::Stdout, task.stdout.as_path())).chain(stderr)
         })
         .collect()
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::args::LogsArgs;
 use super::client::Client;
-use super::segment;
+use super::{is_over, segment};
 
 pub async fn logs(client: &Client, args: LogsArgs) -> anyhow::Result<ExitCode> {
     let job = segment(&args.job)?;
@@ -130,8 +130,7 @@ pub async fn wait(client: &Client, job: &str) -> anyhow::Result<ExitCode> {
     let mut pause = Duration::from_millis(50);
     loop {
         let found = client.get(&format!("/v1/jobs/{job}"), &[]).await?;
-        let state = found["state"].as_str().unwrap_or_default();
-        if !matches!(state, "pending" | "allocated" | "running" | "suspended" | "completing") {
+        if is_over(&found) {
             return Ok(end(&found));
         }
         tokio::time::sleep(pause).await;

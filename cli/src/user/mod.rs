@@ -15,6 +15,7 @@ mod top;
 use std::process::ExitCode;
 
 use args::{ClientArgs, Format, UserCommand};
+use berth_model::state::JobState;
 use client::Client;
 use serde_json::Value;
 
@@ -82,6 +83,16 @@ fn print_data(format: Format, value: &impl serde::Serialize) -> anyhow::Result<b
 fn segment(text: &str) -> anyhow::Result<&str> {
     let is_plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b)) && !text.starts_with('.');
     if is_plain { Ok(text) } else { anyhow::bail!("{text:?} is neither a job's number nor a name") }
+}
+
+/// States of jobs that are not over.
+fn open_states() -> impl Iterator<Item = JobState> {
+    JobState::ALL.iter().copied().filter(|state| !state.is_end())
+}
+
+/// The job's state is one of its ends, or one that this version does not know.
+fn is_over(job: &Value) -> bool {
+    job["state"].as_str().and_then(|state| state.parse::<JobState>().ok()).is_none_or(JobState::is_end)
 }
 
 /// A field as text: empty if absent.

@@ -5,14 +5,12 @@ use serde_json::Value;
 use super::args::{Format, QueueArgs};
 use super::client::Client;
 use super::table::{Table, duration};
-use super::{print_data, text};
-
-/// States of jobs that are not over.
-const OPEN: [&str; 5] = ["pending", "allocated", "running", "suspended", "completing"];
+use super::{open_states, print_data, text};
 
 pub async fn queue(client: &Client, format: Format, args: QueueArgs) -> anyhow::Result<()> {
     let mut query: Vec<(&str, String)> = Vec::new();
-    let states: Vec<String> = if args.states.is_empty() && !args.all { OPEN.map(str::to_owned).to_vec() } else { args.states };
+    let states: Vec<String> =
+        if args.states.is_empty() && !args.all { open_states().map(|s| s.to_string()).collect() } else { args.states };
     query.extend(states.into_iter().map(|s| ("state", s.to_ascii_lowercase())));
     query.extend(args.user.into_iter().map(|v| ("user", v)));
     query.extend(args.account.into_iter().map(|v| ("account", v)));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::args::Format;
 use super::client::Client;
 use super::table::Table;
-use super::{print_data, text};
+use super::{open_states, print_data, text};
 
 /// Most jobs that are looked at.
 const LIMIT: usize = 100_000;
@@ -16,8 +16,7 @@ const LIMIT: usize = 100_000;
 pub async fn top(client: &Client, format: Format, watch: Option<u64>) -> anyhow::Result<()> {
     loop {
         let nodes = client.list("/v1/nodes", &[], usize::MAX).await?;
-        let mut query: Vec<(&str, String)> =
-            ["pending", "allocated", "running", "suspended", "completing"].map(|s| ("state", s.to_owned())).to_vec();
+        let mut query: Vec<(&str, String)> = open_states().map(|s| ("state", s.to_string())).collect();
         query.push(("page_size", "1000".to_owned()));
         let jobs = client.list("/v1/jobs", &query, LIMIT).await?;
         if watch.is_some() {

@@ -28,17 +28,17 @@ impl World {
         let dir = TempDir::new().unwrap();
         let built = std::env::current_exe().unwrap().with_file_name("libnvidia_ml.so");
         let world = World { dir, gpus: vec![json!({}); count], events: Vec::new() };
-        std::fs::copy(&built, world.library()).unwrap_or_else(|error| panic!("{}: {error}", built.display()));
+        std::fs::copy(&built, world.nvml()).unwrap_or_else(|error| panic!("{}: {error}", built.display()));
         world.write();
         world
     }
 
-    fn library(&self) -> PathBuf {
+    fn nvml(&self) -> PathBuf {
         self.dir.path().join("libnvidia-ml.so.1")
     }
 
     fn open(&self) -> Nvml {
-        Nvml::open(Some(&self.library())).unwrap()
+        Nvml::open(Some(&self.nvml())).unwrap()
     }
 
     fn set(&mut self, gpu: usize, key: &str, value: impl Into<Value>) {
@@ -249,7 +249,7 @@ fn without_a_library_the_error_names_it_and_says_why() {
 #[test]
 fn a_node_opens_the_sources_that_it_has() {
     let world = World::gpus(2);
-    let sources = open_all(Some(&world.library()), world.dir.path());
+    let sources = open_all(Some(&world.nvml()), world.dir.path());
     assert_eq!(sources.len(), 1);
     assert_eq!(sources[0].discover().unwrap().len(), 2);
 }

@@ -11,6 +11,7 @@ use async_trait::async_trait;
 
 use crate::cgroup::{Group, Layout};
 use crate::shim::{SavedLayout, group_name, job_group_name};
+use crate::tasks::fault;
 use crate::{FoundStep, LaunchCause, LaunchError, LaunchSpec, Runtime, StepExit, StepKey, StepPhase, Usage};
 
 /// The driver. Its state is on disk alone.
@@ -117,11 +118,6 @@ impl Process {
         Ok(Process { steps: StepDirs::open(state, ShimCommand(shim))?, layout: Layout::detect() })
     }
 
-    /// What the node should say of itself.
-    pub fn cgroups(&self) -> &'static str {
-        self.layout.describe()
-    }
-
     fn group(&self, key: &StepKey) -> Result<Group, LaunchError> {
         Ok(Group::new(&self.layout, &group_name(&self.steps.spec(key)?)))
     }
@@ -137,8 +133,8 @@ impl Process {
     }
 }
 
-fn node_error(detail: impl Into<String>) -> LaunchError {
-    LaunchError { cause: LaunchCause::NodeError, detail: detail.into() }
+pub(crate) fn node_error(detail: impl Into<String>) -> LaunchError {
+    fault(LaunchCause::NodeError, detail)
 }
 
 /// An exclusive lock on the step's `shim.lock`, to be inherited by the shim; the kernel frees it when the shim is gone, however it went.

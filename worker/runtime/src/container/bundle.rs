@@ -64,6 +64,9 @@ pub fn config(spec: &LaunchSpec, parts: &Parts) -> Result<Value, LaunchError> {
             "readonlyPaths": READ_ONLY,
         },
     });
+    if spec.gpus.is_empty() {
+        return Ok(config);
+    }
     let known = cdi_cache(parts.cdi_dirs)?;
     let is_known = |gpu: &GpuDevice| gpu.cdi.as_ref().is_some_and(|name| known.devices.contains_key(name));
     for node in spec.gpus.iter().filter(|gpu| !is_known(gpu)).flat_map(|gpu| &gpu.device_nodes) {

@@ -15,7 +15,7 @@ use super::images::{Image, Images};
 use super::shim::RuntimeCommand;
 use super::{BUNDLE, IO};
 use crate::cgroup::{Group, Layout};
-use crate::process::{ShimCommand, StepDirs};
+use crate::process::{ShimCommand, StepDirs, node_error};
 use crate::shim::{SavedLayout, group_name, job_group_name};
 use crate::{FoundStep, LaunchCause, LaunchError, LaunchSpec, Runtime, StepExit, StepKey, StepPhase, Usage};
 
@@ -142,10 +142,6 @@ fn inner_spec(spec: &LaunchSpec, image: &Image) -> LaunchSpec {
     // The container's own limits hold; CPUs are bound task by task inside.
     inner.lease = None;
     inner
-}
-
-fn node_error(detail: impl Into<String>) -> LaunchError {
-    LaunchError { cause: LaunchCause::NodeError, detail: detail.into() }
 }
 
 fn make_pipe(path: &Path) -> io::Result<()> {
