@@ -93,7 +93,9 @@ pub(super) fn unknown(word: &str) -> Fault {
             "a directive is an option that begins with - or --; quote values with spaces, for example --comment=\"two words\"".to_owned()
         }
     };
-    Fault::new("unknown_directive", shown.clone(), format!("\"{shown}\" is not an option of sbatch"), help)
+    // An empty word (`""`, `=5`, a backslash at the line's end) has no name to be the field.
+    let field = if shown.is_empty() { "#SBATCH".to_owned() } else { shown.clone() };
+    Fault::new("unknown_directive", field, format!("\"{shown}\" is not an option of sbatch"), help)
 }
 
 /// A right use of the option.

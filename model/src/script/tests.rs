@@ -199,6 +199,14 @@ fn every_supported_option_is_read() {
     }
 }
 
+#[test]
+fn a_word_without_a_name_is_refused_with_its_line() {
+    for word in ["\"\"", "=5", "--time=5 \\"] {
+        let faults = parse_script(&script(&format!("#SBATCH {word}\n")), &[], now()).unwrap_err();
+        assert_eq!(codes(&faults), [("unknown_directive", "#SBATCH", Some(2))], "{word}");
+    }
+}
+
 proptest! {
     #[test]
     fn no_text_makes_it_panic(lines in proptest::collection::vec("(#SBATCH )?.{0,40}", 0..8)) {
