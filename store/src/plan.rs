@@ -209,7 +209,7 @@ impl Db {
             .bind(node)
             .execute(&mut *tx)
             .await?;
-            settle::settle_attempt(&mut tx, job, attempt).await?;
+            settle::settle_attempts(&mut tx, &[(job, attempt)]).await?;
         }
         events::append(&mut tx, &[NewEvent { kind: "node.down", node: Some(node.to_owned()), ..NewEvent::default() }]).await?;
         tx.commit().await?;
