@@ -46,9 +46,6 @@ pub enum Command {
     Openapi,
     /// Print a completion script for a shell: `berth completion bash > /etc/bash_completion.d/berth`.
     Completion { shell: Shell },
-    /// Look after one step (started by the worker).
-    #[command(hide = true)]
-    Shim { dir: PathBuf },
     #[command(flatten)]
     User(UserCommand),
 }

@@ -87,15 +87,16 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
     let lease = jobs.with_file_name("lease");
     let boot_id = uuid::Uuid::new_v4().to_string();
     let (uploads, queue) = Uploads::new();
+    let tools_dir = tools(&state)?;
+    let shim = vec![tools_dir.with_file_name("shim").display().to_string()];
     let host: Arc<dyn Runtime> = match config.driver.as_str() {
         "sim" => Arc::new(Sim::default()),
-        "process" => Arc::new(Process::open(&state.join("steps"), config.shim.clone()).map_err(io("the process driver"))?),
+        "process" => Arc::new(Process::open(&state.join("steps"), shim.clone()).map_err(io("the process driver"))?),
         other => return Err(WorkerError::Config(format!("there is no driver {other:?}; there are process and sim"))),
     };
-    let tools_dir = tools(&state)?;
     let container: Option<Arc<dyn Runtime>> = match Oci::open(OciConfig {
         state: jobs.parent().unwrap_or(&jobs).to_owned(),
-        shim: config.shim.clone(),
+        shim,
         init: tools_dir.join("srun"),
         insecure_registries: config.containers.insecure_registries.clone(),
         cdi_dirs: config.containers.cdi_dirs.clone(),
@@ -179,7 +180,7 @@ fn cgroup_parent(node: &str, state: &Path) -> String {
 /// The program that goes inside jobs, see `worker/helper`.
 static HELPER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/berth-helper"));
 
-/// The folder that is put on jobs' PATH, with `srun` in it.
+/// The folder that is put on jobs' PATH, with `srun` in it; beside it lies `shim`, the same file.
 fn tools(state: &Path) -> Result<PathBuf, WorkerError> {
     let dir = state.join("tools");
     let place = || -> std::io::Result<PathBuf> {
@@ -188,6 +189,11 @@ fn tools(state: &Path) -> Result<PathBuf, WorkerError> {
         let draft = dir.join("srun.new");
         std::fs::write(&draft, HELPER)?;
         std::fs::set_permissions(&draft, std::fs::Permissions::from_mode(0o755))?;
+        // Renamed over what is there: a shim that runs keeps its own file.
+        let shim = dir.with_file_name("shim.new");
+        let _ = std::fs::remove_file(&shim);
+        std::fs::hard_link(&draft, &shim)?;
+        std::fs::rename(shim, dir.with_file_name("shim"))?;
         std::fs::rename(draft, dir.join("srun"))?;
         Ok(dir)
     };

@@ -25,8 +25,6 @@ pub struct WorkerConfig {
     pub features: BTreeSet<String>,
     /// Overrides what was discovered.
     pub declared: Declared,
-    /// Command to which a step's folder is added: `berth shim`.
-    pub shim: Vec<String>,
     /// Driver of jobs without a container image: `process` or `sim`.
     pub driver: String,
     pub containers: Containers,

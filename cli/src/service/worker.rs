@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context;
 use berth_model::resources::Gpus;
 use berth_model::{Bytes, NodeName};
 use berth_runtime::UserIds;
@@ -98,7 +97,6 @@ impl NodeArgs {
     pub fn config(self, server: Vec<String>, join_token: Option<String>, state_dir: PathBuf) -> anyhow::Result<WorkerConfig> {
         let name = self.node.unwrap_or_else(|| host_name().split('.').next().unwrap_or("node").to_owned());
         let node = NodeName::new(name).map_err(|f| anyhow::anyhow!("--node: {}; {}", f.detail, f.help))?;
-        let binary = std::env::current_exe().context("this program's own file")?;
         Ok(WorkerConfig {
             servers: server.into_iter().map(|s| s.trim_end_matches('/').to_owned()).collect(),
             address: self.node_address.unwrap_or_else(|| node.to_string()),
@@ -107,7 +105,6 @@ impl NodeArgs {
             state_dir,
             features: self.node_features.into_iter().filter(|f| !f.is_empty()).collect(),
             declared: Declared { cpus: self.node_cpus, memory: self.node_memory, gpus: self.node_gpus },
-            shim: vec![binary.display().to_string(), "shim".to_owned()],
             driver: self.driver,
             nvml_library: self.nvml_library,
             containers: Containers {

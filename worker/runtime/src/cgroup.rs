@@ -18,7 +18,7 @@ pub enum Layout {
 }
 
 /// Controllers that are used, where version 1 has them.
-const CONTROLLERS: [&str; 5] = ["memory", "pids", "cpuset", "cpuacct", "freezer"];
+const CONTROLLERS: [&str; 4] = ["memory", "pids", "cpuset", "cpuacct"];
 
 impl Layout {
     /// Looks at the machine; a layout that cannot be written counts as none.
@@ -91,7 +91,11 @@ impl Group {
     /// Makes the group and sets its limits.
     pub fn create(&self, limits: &Limits) -> io::Result<()> {
         for (controller, folder) in self.folders() {
-            make(&folder, controller, matches!(self.layout, Layout::V2(_)))?;
+            // Each group costs its making and removing: one that binds nothing is made only below one that does.
+            let binds = controller != "cpuset" || !limits.cores.is_empty() || folder.parent().is_some_and(Path::exists);
+            if binds {
+                make(&folder, controller, matches!(self.layout, Layout::V2(_)))?;
+            }
         }
         let list = limits.cores.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         match &self.layout {
@@ -127,7 +131,7 @@ impl Group {
 
     /// Files to which a process writes `0` to move itself into the group.
     pub fn join_files(&self) -> Vec<PathBuf> {
-        self.folders().into_iter().map(|(_, folder)| folder.join("cgroup.procs")).collect()
+        self.folders().into_iter().map(|(_, folder)| folder.join("cgroup.procs")).filter(|file| file.exists()).collect()
     }
 
     /// Processes in the group now.
@@ -143,18 +147,15 @@ impl Group {
         {
             return;
         }
-        let freezer = self.folder("freezer").map(|f| f.join("freezer.state"));
+        // From now on nothing in it can fork.
+        if let (Layout::V1(_), Some(folder)) = (&self.layout, self.folder("pids")) {
+            let _ = fs::write(folder.join("pids.max"), "0");
+        }
         for _ in 0..200 {
-            if let Some(state) = &freezer {
-                let _ = fs::write(state, "FROZEN");
-            }
             let processes = self.processes();
             for pid in &processes {
                 // Safety: a plain system call; the group holds only what the step started.
                 unsafe { libc::kill(*pid, libc::SIGKILL) };
-            }
-            if let Some(state) = &freezer {
-                let _ = fs::write(state, "THAWED");
             }
             if processes.is_empty() {
                 return;

@@ -4,14 +4,13 @@
 //! `process` (cgroup and exec) and `sim` (nothing runs). A real step is looked after by a shim process that outlives the agent, so an
 //! agent that restarts finds its steps again through [`Runtime::list`].
 //!
-//! Without the feature `drivers` only what runs inside a container is left: [`tasks`] and [`container::init`].
+//! Without the feature `drivers` only what the small helper runs is left: [`shim`], [`tasks`] and [`container::init`].
 
 pub mod cgroup;
 pub mod container;
 pub mod fence;
 #[cfg(feature = "drivers")]
 pub mod process;
-#[cfg(feature = "drivers")]
 pub mod shim;
 #[cfg(feature = "drivers")]
 pub mod sim;

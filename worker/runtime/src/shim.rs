@@ -1,5 +1,6 @@
-//! The shim: a small process that starts one step's tasks on this node, waits for them and writes down how they ended. It lives in a
-//! session of its own, so that it outlives the agent, and holds a lock on `shim.lock` for as long as it lives.
+//! The shim: a small process that starts one step's tasks on this node, waits for them and writes down how they ended. It
+//! leads a process group of its own, so that it outlives the agent, and holds a lock on `shim.lock`, its standard input, for as long as
+//! it lives.
 //!
 //! Files in the step's folder: `spec.json` (what to run), `cgroup.json` (its group's name), `pids` (the tasks), `shim.lock`,
 //! `exit.json` (how it ended, by rename).

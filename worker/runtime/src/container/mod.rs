@@ -10,7 +10,6 @@ pub mod images;
 pub mod init;
 #[cfg(feature = "drivers")]
 pub mod oci;
-#[cfg(feature = "drivers")]
 pub mod shim;
 #[cfg(feature = "drivers")]
 mod unpack;
