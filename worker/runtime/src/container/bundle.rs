@@ -7,7 +7,7 @@ use container_device_interface::spec_dirs::with_spec_dirs;
 use oci_spec::runtime::Spec;
 use serde_json::{Value, json};
 
-use super::{INIT_INSIDE, IO_INSIDE};
+use super::{INIT_INSIDE, IO_INSIDE, seccomp};
 use crate::cgroup::Layout;
 use crate::shim::group_name;
 use crate::{GpuDevice, LaunchCause, LaunchError, LaunchSpec};
@@ -62,6 +62,7 @@ pub fn config(spec: &LaunchSpec, parts: &Parts) -> Result<Value, LaunchError> {
             "resources": resources(spec, parts.layout),
             "maskedPaths": MASKED,
             "readonlyPaths": READ_ONLY,
+            "seccomp": seccomp::profile(),
         },
     });
     if spec.gpus.is_empty() {
