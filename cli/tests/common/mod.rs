@@ -2,6 +2,7 @@
 
 #![allow(dead_code)]
 
+pub mod cgroups;
 pub mod registry;
 
 use std::path::{Path, PathBuf};

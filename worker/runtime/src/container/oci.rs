@@ -206,14 +206,19 @@ fn probe(program: &Path, config: &OciConfig, root: &Path) -> Result<(), String> 
     let dir = config.state.join("probe");
     let _ = fs::remove_dir_all(&dir);
     let lay_out = || -> io::Result<()> {
-        fs::create_dir_all(dir.join("rootfs/proc"))?;
+        for folder in ["dev", "proc", "sys"] {
+            fs::create_dir_all(dir.join("rootfs").join(folder))?;
+        }
         fs::copy(&config.init, dir.join("rootfs/init"))?;
         let namespaces: Vec<_> = ["pid", "ipc", "uts", "mount"].map(|kind| serde_json::json!({ "type": kind })).to_vec();
         let config = serde_json::json!({
             "ociVersion": "1.0.2",
             "process": { "terminal": false, "user": { "uid": 0, "gid": 0 }, "args": ["/init"], "cwd": "/", "noNewPrivileges": true },
             "root": { "path": "rootfs", "readonly": true },
-            "mounts": [{ "destination": "/proc", "type": "proc", "source": "proc" }],
+            "mounts": [
+                { "destination": "/proc", "type": "proc", "source": "proc" },
+                { "destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755", "size=64k"] },
+            ],
             "linux": { "cgroupsPath": format!("/berth/probe-{}", std::process::id()), "namespaces": namespaces },
         });
         fs::write(dir.join("config.json"), config.to_string())
