@@ -31,7 +31,7 @@ impl Site {
     /// A node whose containers are run by this program.
     async fn start(runtime: &'static str) -> Site {
         let cgroups = UnifiedLeftEmpty::hold().await;
-        let mut stack = Stack::start(1, 1).await;
+        let stack = Stack::start(1, 1).await;
         let registry = Registry::start(stack.dir.path()).await;
         let image = registry.push_busybox("berth/busybox").await;
         let cdi_dir = stack.path("cdi");

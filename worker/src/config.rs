@@ -67,6 +67,10 @@ pub struct Hooks {
 /// How jobs' containers are run.
 #[derive(Clone, Debug, Default)]
 pub struct Containers {
+    /// `oci` or `engine`.
+    pub driver: String,
+    /// The engine's socket; `None`: Docker's, or else podman's usual one.
+    pub engine_socket: Option<PathBuf>,
     /// crun, runc or a path; `None`: the first of them that works.
     pub runtime: Option<String>,
     /// Registries without TLS, beside those on loopback.

@@ -53,10 +53,16 @@ pub struct NodeArgs {
     /// What runs jobs without a container image: process, or sim (nothing runs; for tests of scale).
     #[arg(long, env = "BERTH_DRIVER", default_value = "process", value_parser = ["process", "sim"])]
     pub driver: String,
-    /// What runs containers: crun, runc or a path [default: the first of them that works].
+    /// Who makes jobs' containers: oci (the worker itself, with crun or runc), or engine (Docker or podman, by the Docker Engine API).
+    #[arg(long, env = "BERTH_CONTAINER_DRIVER", default_value = "oci", value_parser = ["oci", "engine"])]
+    pub container_driver: String,
+    /// The engine's Unix socket [default: /var/run/docker.sock, or else /run/podman/podman.sock].
+    #[arg(long, env = "BERTH_ENGINE_SOCKET", value_name = "PATH")]
+    pub engine_socket: Option<PathBuf>,
+    /// What the driver oci runs containers with: crun, runc or a path [default: the first of them that works].
     #[arg(long, env = "BERTH_RUNTIME", value_name = "PROGRAM")]
     pub runtime: Option<String>,
-    /// Registries without TLS, beside those on loopback: registry.lan:5000.
+    /// Registries without TLS, for the driver oci, beside those on loopback: registry.lan:5000.
     #[arg(long, env = "BERTH_INSECURE_REGISTRIES", value_delimiter = ',', value_name = "HOST,…")]
     pub insecure_registries: Vec<String>,
     /// Folders of CDI specs, which say how GPUs get into containers.
@@ -111,6 +117,8 @@ impl NodeArgs {
             driver: self.driver,
             nvml_library: self.nvml_library,
             containers: Containers {
+                driver: self.container_driver,
+                engine_socket: self.engine_socket,
                 runtime: self.runtime,
                 insecure_registries: self.insecure_registries,
                 cdi_dirs: self.cdi_dirs,

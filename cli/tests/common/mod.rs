@@ -3,6 +3,7 @@
 #![allow(dead_code)]
 
 pub mod cgroups;
+pub mod engine;
 pub mod registry;
 
 use std::path::{Path, PathBuf};

@@ -1,7 +1,8 @@
 //! Steps in OCI containers. A step's tasks on a node share one container, so that they share memory and see the same devices.
 //!
-//! [`images`] pulls and unpacks layers, [`unpack`] makes them overlay layers, [`bundle`] writes the OCI configuration with
-//! the profile of `seccomp`, [`oci`] is the driver, [`shim`] looks after the running container, and [`init`] is its process 1.
+//! [`images`] pulls and unpacks layers, [`unpack`] makes them overlay layers, [`bundle`] writes the OCI configuration with the profile
+//! of `seccomp`, [`oci`] is the driver, [`steps`] what it has in common with the driver [`crate::engine`], [`shim`] looks after the running
+//! container, and [`init`] is its process 1.
 
 #[cfg(feature = "drivers")]
 pub mod bundle;
@@ -14,6 +15,8 @@ pub mod oci;
 mod seccomp;
 #[cfg(feature = "drivers")]
 pub mod shim;
+#[cfg(feature = "drivers")]
+pub mod steps;
 #[cfg(feature = "drivers")]
 mod unpack;
 
