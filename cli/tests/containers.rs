@@ -40,6 +40,7 @@ impl Site {
         let data = stack.path("data");
         std::fs::create_dir(&data).unwrap();
         std::fs::write(data.join("set"), "data set\n").unwrap();
+        std::fs::write(stack.path("logins.json"), "{}").unwrap();
         let ann = stack.user();
         let mut site = Site { stack, runtime, _cgroups: cgroups, _registry: registry, image, ann };
         site.start_worker().await;
@@ -49,7 +50,8 @@ impl Site {
     async fn start_worker(&mut self) {
         let (cdi, mounts) = (self.stack.path("cdi").display().to_string(), format!("{},/usr", self.stack.path("data").display()));
         let what = ["--node-cpus", "4", "--node-memory", "2GiB", "--node-gpus", "h100:2", "--pids-limit", "40"];
-        let how = ["--cdi-dirs", &cdi, "--allow-mounts", &mounts, "--runtime", self.runtime];
+        let logins = self.stack.path("logins.json").display().to_string();
+        let how = ["--cdi-dirs", &cdi, "--allow-mounts", &mounts, "--runtime", self.runtime, "--registry-auth", &logins];
         let worker = self.stack.worker("n1", &[what.as_slice(), how.as_slice()].concat()).await;
         self.stack.workers.push(worker);
     }
@@ -202,4 +204,19 @@ async fn a_worker_that_restarts_finds_its_containers(runtime: &'static str) {
         "{found:#}"
     );
     assert_eq!(site.stack.output(&site.ann, job).await, "begun\nover\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_private_image_needs_the_nodes_login() {
+    let site = Site::start("runc").await;
+    let registry = Registry::start_with_login(site.stack.dir.path()).await;
+    let image = registry.push_busybox("berth/private").await;
+    let job = || json!({ "command": ["cat", "/etc/image"], "container": { "image": image } });
+    let (found, _) = site.run(job()).await;
+    assert!(found["reason"].as_str().unwrap().contains("image_unavailable"), "{found:#}");
+    // The file is read at each pull.
+    std::fs::write(site.stack.path("logins.json"), registry.login_file()).unwrap();
+    let (found, _) = site.run(job()).await;
+    let id = found["job_id"].as_u64().unwrap();
+    common::until("its output is there", async || site.stack.output(&site.ann, id).await == "from the image\n").await;
 }

@@ -12,6 +12,7 @@ struct Site {
     podman: Podman,
     stack: Stack,
     _registry: Registry,
+    private: Registry,
     image: String,
     ann: String,
 }
@@ -21,7 +22,8 @@ impl Site {
         let stack = Stack::start(1, 1).await;
         let registry = Registry::start(stack.dir.path()).await;
         let image = registry.push_busybox("berth/busybox").await;
-        let podman = Podman::start(stack.dir.path(), &registry.address).await;
+        let private = Registry::start_with_login(stack.dir.path()).await;
+        let podman = Podman::start(stack.dir.path(), &[&registry.address, &private.address]).await;
         for folder in ["cdi", "data"] {
             std::fs::create_dir(stack.path(folder)).unwrap();
         }
@@ -32,18 +34,20 @@ impl Site {
         let cdi = json!({ "cdiVersion": "0.6.0", "kind": "nvidia.com/gpu", "devices": [device(0, "/dev/null"), device(1, "/dev/zero")] });
         std::fs::write(stack.path("cdi/fake.json"), cdi.to_string()).unwrap();
         std::fs::write(stack.path("data/set"), "data set\n").unwrap();
+        std::fs::write(stack.path("logins.json"), "{}").unwrap();
         let ann = stack.user();
-        let mut site = Site { podman, stack, _registry: registry, image, ann };
+        let mut site = Site { podman, stack, _registry: registry, private, image, ann };
         site.start_worker().await;
         site
     }
 
     async fn start_worker(&mut self) {
-        let [cdi, data] = ["cdi", "data"].map(|name| self.stack.path(name).display().to_string());
+        let [cdi, data, logins] = ["cdi", "data", "logins.json"].map(|name| self.stack.path(name).display().to_string());
         let socket = self.podman.socket.display().to_string();
         let what = ["--node-cpus", "4", "--node-memory", "2GiB", "--node-gpus", "h100:2", "--pids-limit", "40"];
-        let how = ["--container-driver", "engine", "--engine-socket", &socket, "--cdi-dirs", &cdi, "--allow-mounts", &data];
-        let worker = self.stack.worker("n1", &[what.as_slice(), how.as_slice()].concat()).await;
+        let how = ["--container-driver", "engine", "--engine-socket", &socket, "--registry-auth", &logins];
+        let paths = ["--cdi-dirs", &cdi, "--allow-mounts", &data];
+        let worker = self.stack.worker("n1", &[what.as_slice(), how.as_slice(), paths.as_slice()].concat()).await;
         self.stack.workers.push(worker);
     }
 
@@ -127,6 +131,15 @@ async fn an_engine_runs_a_job_within_its_limits_with_what_was_allocated() {
     let (_, text) =
         site.run(json!({ "command": command, "container": { "image": site.image, "mounts": mounts, "network": "none" } })).await;
     assert!(text.contains("data set\n") && text.contains("Read-only") && text.ends_with("\nlo\n"), "{text}");
+
+    // A private image needs the node's login.
+    let image = site.private.push_busybox("berth/private").await;
+    let job = || json!({ "command": ["cat", "/etc/image"], "container": { "image": image } });
+    let (found, _) = site.run(job()).await;
+    assert!(found["reason"].as_str().unwrap().contains("image_unavailable"), "{found:#}");
+    std::fs::write(site.stack.path("logins.json"), site.private.login_file()).unwrap();
+    let (found, _) = site.run(job()).await;
+    site.until_output(found["job_id"].as_u64().unwrap(), "from the image\n").await;
 
     // Cancel: SIGTERM first, which a program that heeds it survives long enough to say so.
     let waits = "trap 'echo warned; exit 0' TERM; echo begun; while true; do sleep 0.1; done";

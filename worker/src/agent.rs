@@ -10,6 +10,7 @@ use berth_devices::DeviceSource;
 use berth_model::JobId;
 use berth_model::resources::Inventory;
 use berth_model::worker::{Assignment, DesiredState, Fact, Register, WorkerSettings};
+use berth_runtime::container::auth::Logins;
 use berth_runtime::container::oci::{Oci, OciConfig};
 use berth_runtime::engine::{Engine, EngineConfig};
 use berth_runtime::fence::{self, since_boot};
@@ -99,6 +100,8 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
             machine.inventory.facts.extend(facts.into_iter().map(|(name, value)| (name.to_owned(), value)));
             Some(driver)
         }
+        // Steps of an earlier process may run in the engine: without it they could neither be found nor ended.
+        Err(why) if config.containers.driver == "engine" => return Err(WorkerError::Config(format!("the container engine: {why}"))),
         Err(why) => {
             tracing::warn!(why, "jobs in containers cannot run on this node");
             machine.inventory.facts.insert("container_runtime".to_owned(), format!("none: {why}"));
@@ -169,14 +172,14 @@ async fn container_driver(
 ) -> Result<(Arc<dyn Runtime>, Vec<(&'static str, String)>), String> {
     let (state, shim, init) = (state.to_owned(), config.shim.clone(), tools.join("srun"));
     let containers = config.containers.clone();
-    let (cdi_dirs, mounts) = (containers.cdi_dirs, containers.mounts);
+    let (cdi_dirs, mounts, logins) = (containers.cdi_dirs, containers.mounts, Logins::open(containers.registry_auth));
     if containers.driver == "engine" {
-        let driver = Engine::open(EngineConfig { state, shim, init, socket: containers.engine_socket, cdi_dirs, mounts }).await?;
+        let driver = Engine::open(EngineConfig { state, shim, init, socket: containers.engine_socket, logins, cdi_dirs, mounts }).await?;
         let facts = vec![("container_runtime", driver.describe()), ("gpu_injection", driver.gpu_injection().to_owned())];
         return Ok((Arc::new(driver), facts));
     }
     let (insecure_registries, runtime) = (containers.insecure_registries, containers.runtime);
-    let driver = Oci::open(OciConfig { state, shim, init, insecure_registries, cdi_dirs, mounts, runtime })?;
+    let driver = Oci::open(OciConfig { state, shim, init, insecure_registries, logins, cdi_dirs, mounts, runtime })?;
     let facts = vec![("container_runtime", driver.runtime().display().to_string())];
     Ok((Arc::new(driver), facts))
 }

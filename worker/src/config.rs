@@ -75,6 +75,8 @@ pub struct Containers {
     pub runtime: Option<String>,
     /// Registries without TLS, beside those on loopback.
     pub insecure_registries: Vec<String>,
+    /// Logins to registries, a file as `docker login` writes it.
+    pub registry_auth: Option<PathBuf>,
     /// Folders of CDI specs.
     pub cdi_dirs: Vec<String>,
     /// Host folders below which jobs may mount.

@@ -65,6 +65,9 @@ pub struct NodeArgs {
     /// Registries without TLS, for the driver oci, beside those on loopback: registry.lan:5000.
     #[arg(long, env = "BERTH_INSECURE_REGISTRIES", value_delimiter = ',', value_name = "HOST,…")]
     pub insecure_registries: Vec<String>,
+    /// Logins to registries, a file as docker login writes it; read at each pull [default: none].
+    #[arg(long, env = "BERTH_REGISTRY_AUTH", value_name = "FILE")]
+    pub registry_auth: Option<PathBuf>,
     /// Folders of CDI specs, which say how GPUs get into containers.
     #[arg(long, env = "BERTH_CDI_DIRS", value_delimiter = ',', default_value = "/etc/cdi,/var/run/cdi", value_name = "DIR,…")]
     pub cdi_dirs: Vec<String>,
@@ -121,6 +124,7 @@ impl NodeArgs {
                 engine_socket: self.engine_socket,
                 runtime: self.runtime,
                 insecure_registries: self.insecure_registries,
+                registry_auth: self.registry_auth,
                 cdi_dirs: self.cdi_dirs,
                 mounts: self.allow_mounts,
             },

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 
+use super::auth::Logins;
 use super::bundle::{self, Parts};
 use super::images::{Image, Images};
 use super::shim::{Container, RuntimeCommand};
@@ -27,6 +28,8 @@ pub struct OciConfig {
     pub init: PathBuf,
     /// Registries without TLS, beside those on loopback.
     pub insecure_registries: Vec<String>,
+    /// Logins to registries.
+    pub logins: Logins,
     /// Folders of CDI specs; `/etc/cdi` and `/var/run/cdi` as a rule.
     pub cdi_dirs: Vec<String>,
     /// Host folders below which jobs may mount.
@@ -54,7 +57,8 @@ impl Oci {
         let root = config.state.join("oci-run");
         fs::create_dir_all(&root).map_err(|e| format!("{}: {e}", root.display()))?;
         let steps = ContainerSteps::open(&config.state.join("oci-steps"), config.shim.clone()).map_err(|e| e.to_string())?;
-        let images = Images::open(&config.state.join("images"), config.insecure_registries.clone()).map_err(|e| e.to_string())?;
+        let images = Images::open(&config.state.join("images"), config.insecure_registries.clone(), config.logins.clone())
+            .map_err(|e| e.to_string())?;
         let program = find_runtime(&config, &root)?;
         Ok(Oci { steps, images, program, root, config })
     }

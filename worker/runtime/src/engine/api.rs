@@ -4,11 +4,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use bollard::Docker;
+use bollard::auth::DockerCredentials;
 use bollard::errors::Error;
 use bollard::models::SystemInfoCgroupDriverEnum;
 use bollard::query_parameters::{CreateImageOptionsBuilder, RemoveContainerOptionsBuilder};
 use futures::StreamExt;
 
+use crate::container::auth::{Login, Logins};
 use crate::container::images::ImageConfig;
 use crate::tasks::fault;
 use crate::{LaunchCause, LaunchError};
@@ -54,7 +56,7 @@ fn numbers(version: &str) -> (u32, u32) {
 }
 
 /// Sees to it that the engine has the image. Gives the name by which it has it, and what the image says of how it is to be run.
-pub async fn image(docker: &Docker, name: &str) -> Result<(String, ImageConfig), LaunchError> {
+pub async fn image(docker: &Docker, name: &str, logins: &Logins) -> Result<(String, ImageConfig), LaunchError> {
     let unavailable = |detail: String| fault(LaunchCause::ImageUnavailable, detail);
     if name.starts_with("oci:") {
         return Err(unavailable(format!("{name}: an engine takes images from its own store and from registries, not from layouts")));
@@ -64,7 +66,7 @@ pub async fn image(docker: &Docker, name: &str) -> Result<(String, ImageConfig),
     let whole = reference.whole();
     let inspected = match docker.inspect_image(&whole).await {
         Err(Error::DockerResponseServerError { status_code: 404, .. }) => {
-            pull(docker, &whole).await?;
+            pull(docker, &whole, logins.of(reference.registry())?).await?;
             docker.inspect_image(&whole).await
         }
         other => other,
@@ -73,9 +75,15 @@ pub async fn image(docker: &Docker, name: &str) -> Result<(String, ImageConfig),
     Ok((whole, ImageConfig { env: config.env.unwrap_or_default(), working_dir: config.working_dir.unwrap_or_default() }))
 }
 
-async fn pull(docker: &Docker, name: &str) -> Result<(), LaunchError> {
+async fn pull(docker: &Docker, name: &str, login: Option<Login>) -> Result<(), LaunchError> {
+    let credentials = login.map(|login| match login {
+        Login::Password { user, password } => {
+            DockerCredentials { username: Some(user), password: Some(password), ..DockerCredentials::default() }
+        }
+        Login::Token(token) => DockerCredentials { identitytoken: Some(token), ..DockerCredentials::default() },
+    });
     let options = CreateImageOptionsBuilder::new().from_image(name).build();
-    let mut progress = std::pin::pin!(docker.create_image(Some(options), None, None));
+    let mut progress = std::pin::pin!(docker.create_image(Some(options), None, credentials));
     while let Some(step) = progress.next().await {
         step.map_err(|e| pull_error(name, &e))?;
     }

@@ -20,6 +20,7 @@ use bollard::query_parameters::{CreateContainerOptionsBuilder, ListContainersOpt
 
 use crate::cgroup::Group;
 use crate::container::IO;
+use crate::container::auth::Logins;
 use crate::container::init::{DONE, GO};
 use crate::container::shim::Container;
 use crate::container::steps::{ContainerSteps, check_mounts, container_name, inner_spec, make_pipe};
@@ -40,6 +41,8 @@ pub struct EngineConfig {
     pub init: PathBuf,
     /// The engine's socket; `None`: Docker's, or else podman's usual one.
     pub socket: Option<PathBuf>,
+    /// Logins to registries, beside those of the engine itself.
+    pub logins: Logins,
     /// Folders of CDI specs.
     pub cdi_dirs: Vec<String>,
     /// Host folders below which jobs may mount.
@@ -92,7 +95,7 @@ impl Engine {
     async fn lay_out(&self, spec: &LaunchSpec, image: &str) -> Result<(), LaunchError> {
         check_mounts(spec, &self.config.mounts)?;
         let granted = devices::grant(&spec.gpus, &self.config.cdi_dirs, self.about.does_cdi)?;
-        let (image, image_config) = api::image(&self.docker, image).await?;
+        let (image, image_config) = api::image(&self.docker, image, &self.config.logins).await?;
         let inside = self.steps.dir(&spec.key).join(IO);
         let name = container_name(spec);
         let container = EngineContainer::new(&self.socket, name.clone(), inside.clone(), granted.expected.clone());
