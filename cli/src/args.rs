@@ -46,6 +46,9 @@ pub enum Command {
     Openapi,
     /// Print a completion script for a shell: `berth completion bash > /etc/bash_completion.d/berth`.
     Completion { shell: Shell },
+    /// Look after one step that a container engine runs (started by the worker).
+    #[command(hide = true)]
+    Shim { dir: PathBuf },
     #[command(flatten)]
     User(UserCommand),
 }

@@ -19,6 +19,13 @@ fn main() -> ExitCode {
         Err(error) => return fail(&error),
     };
     let parsed = Args::from_arg_matches(&command.get_matches_from(protect(std::env::args_os()))).unwrap_or_else(|error| error.exit());
+    // The shim is one small thread, not a runtime.
+    if let Command::Shim { dir } = &parsed.command {
+        return match berth_runtime::shim::run(dir) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => fail(&error.into()),
+        };
+    }
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&error.into()),
@@ -43,6 +50,7 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
             clap_complete::generate(shell, &mut args::command(), "berth", &mut std::io::stdout());
             Ok(ExitCode::SUCCESS)
         }
+        Command::Shim { .. } => Ok(ExitCode::SUCCESS),
         Command::User(command) => user::run(command, args.client).await,
     }
 }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code)]
 
+pub mod cgroups;
+pub mod engine;
 pub mod registry;
 
 use std::path::{Path, PathBuf};

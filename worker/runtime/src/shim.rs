@@ -19,7 +19,7 @@ use crate::{LaunchCause, LaunchSpec, StepExit, Usage};
 
 /// Looks after the step in `dir` to its end. What `berth shim <dir>` does.
 pub fn run(dir: &Path) -> io::Result<()> {
-    if dir.join(crate::container::BUNDLE).exists() {
+    if dir.join("runtime.json").exists() {
         return crate::container::shim::run(dir);
     }
     // Orphans of the tasks come to us instead of to init. Safety: the call takes no pointers.
