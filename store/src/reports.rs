@@ -27,7 +27,9 @@ impl Db {
     /// the node has registered since.
     pub async fn apply_reports(&self, node: &str, batch: &ReportBatch) -> Result<Applied, StoreError> {
         let mut tx = self.pool.begin().await?;
-        lock_jobs(&mut tx, batch).await?;
+        let jobs: BTreeSet<i64> = batch.reports.iter().filter_map(|r| job_of(&r.fact)).map(|id| id as i64).collect();
+        let jobs: Vec<i64> = jobs.into_iter().collect();
+        settle::lock_jobs(&mut tx, &jobs).await?;
         // The row's lock makes the reports of one node take turns.
         let contact: Option<(String, i64)> = sqlx::query_as("select boot_id, last_report from node_contacts where node = $1 for update")
             .bind(node)
@@ -41,7 +43,7 @@ impl Db {
                 help: "register again; two workers must not share a node name".to_owned(),
             });
         }
-        let held = held_attempts(&mut tx, node, batch).await?;
+        let held = held_attempts(&mut tx, node, &jobs).await?;
         let mut desk =
             Desk { tx: &mut tx, node, held, wake: BTreeSet::new(), jobs: BTreeSet::new(), is_event: false, applied: Applied::default() };
         let news: Vec<&Report> = batch.reports.iter().filter(|r| r.seq as i64 > last_report).collect();
@@ -67,18 +69,6 @@ impl Db {
     }
 }
 
-/// Locks all jobs of the batch in order of id, as everything else that locks several does.
-async fn lock_jobs(tx: &mut PgConnection, batch: &ReportBatch) -> Result<(), StoreError> {
-    let jobs: BTreeSet<i64> = batch.reports.iter().filter_map(|r| job_of(&r.fact)).map(|id| id as i64).collect();
-    if !jobs.is_empty() {
-        sqlx::query("select from jobs where job_id = any($1) order by job_id for update")
-            .bind(jobs.into_iter().collect::<Vec<_>>())
-            .execute(tx)
-            .await?;
-    }
-    Ok(())
-}
-
 fn job_of(fact: &Fact) -> Option<u64> {
     match fact {
         Fact::Prepared { job_id, .. }
@@ -90,15 +80,14 @@ fn job_of(fact: &Fact) -> Option<u64> {
     }
 }
 
-/// The attempts of the batch of which the node still has something.
-async fn held_attempts(tx: &mut PgConnection, node: &str, batch: &ReportBatch) -> Result<BTreeSet<(i64, i32)>, StoreError> {
-    let jobs: BTreeSet<i64> = batch.reports.iter().filter_map(|r| job_of(&r.fact)).map(|id| id as i64).collect();
+/// The attempts of these jobs of which the node still has something.
+async fn held_attempts(tx: &mut PgConnection, node: &str, jobs: &[i64]) -> Result<BTreeSet<(i64, i32)>, StoreError> {
     if jobs.is_empty() {
         return Ok(BTreeSet::new());
     }
     let held: Vec<(i64, i32)> = sqlx::query_as("select job_id, attempt from assignments where node = $1 and job_id = any($2)")
         .bind(node)
-        .bind(jobs.into_iter().collect::<Vec<_>>())
+        .bind(jobs)
         .fetch_all(tx)
         .await?;
     Ok(held.into_iter().collect())

@@ -1,7 +1,7 @@
 //! How attempts are stopped and how they end. Whoever learns the last fact (an api replica from a worker's report, or the leader
 //! when a node is lost) settles the attempt in the same transaction, so no state between "all nodes are done" and "ended" exists.
 //!
-//! Locks are taken in one order everywhere: the job's row, then its attempt, then an array's own row.
+//! Locks are taken in one order everywhere: jobs by [`lock_jobs`], then their attempts, then nodes' contacts, nodes' cursors last.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,6 +13,7 @@ use sqlx::types::Json;
 
 use crate::StoreError;
 use crate::events::{self, NewEvent};
+use crate::jobs::array::settle_array;
 
 /// Launch failures of one job that are blamed on nodes before it is held for a person to look at (Slurm's MaxBatchRequeue).
 const MAX_LAUNCH_FAILURES: usize = 5;
@@ -32,6 +33,22 @@ pub(crate) fn stop_reason_text(reason: StopReason) -> &'static str {
 
 pub(crate) fn stop_reason(text: &str) -> Option<StopReason> {
     serde_json::from_value(serde_json::Value::String(text.to_owned())).ok()
+}
+
+/// Locks jobs, and the arrays that they are tasks of, in order of id: two transactions that both do so cannot wait for each other.
+pub(crate) async fn lock_jobs(tx: &mut PgConnection, jobs: &[i64]) -> Result<(), StoreError> {
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    sqlx::query(
+        "select from jobs where job_id = any($1)
+             or job_id = any(array(select array_job_id from jobs where job_id = any($1) and array_job_id is not null))
+         order by job_id for update",
+    )
+    .bind(jobs)
+    .execute(tx)
+    .await?;
+    Ok(())
 }
 
 /// Tells all nodes of an attempt to stop. The first reason stands, except that a cancellation wins over all others. The caller holds
@@ -350,7 +367,7 @@ fn exit_words(end: AttemptEnd) -> String {
     }
 }
 
-async fn after_end(tx: &mut PgConnection, job: i64, state: JobState) -> Result<(), StoreError> {
+pub(crate) async fn after_end(tx: &mut PgConnection, job: i64, state: JobState) -> Result<(), StoreError> {
     let detail = serde_json::json!({ "state": state });
     events::append(tx, &[NewEvent { kind: "job.ended", job_id: Some(job), detail: Some(detail), ..NewEvent::default() }]).await?;
     release_dependants(tx, &[(job, state)]).await
@@ -365,58 +382,26 @@ async fn release_dependants(tx: &mut PgConnection, ended: &[(i64, JobState)]) ->
              when d.kind = 'afternotok' then case when t.is_ok then 'never' else 'satisfied' end
              else d.progress end
          from unnest($1::bigint[], $2::bool[]) t (job_id, is_ok)
-         where d.on_job_id = t.job_id and d.progress = 'waiting' returning d.job_id",
+         where d.on_job_id = t.job_id and d.progress = 'waiting'
+             and not (d.kind = 'aftercorr' and exists (select from jobs j where j.job_id = d.job_id and (j.array_total is not null or j.array_index is not null)))
+         returning d.job_id",
     )
     .bind(ended.iter().map(|(job, _)| *job).collect::<Vec<_>>())
     .bind(ended.iter().map(|(_, state)| *state == JobState::Completed).collect::<Vec<_>>())
     .fetch_all(&mut *tx)
     .await?;
-    tell_dependants(tx, dependants).await
+    let corresponding: Vec<i64> = sqlx::query_scalar(
+        "select distinct d.job_id from jobs t join job_dependencies d on d.on_job_id = t.array_job_id and d.kind = 'aftercorr'
+         where t.job_id = any($1)",
+    )
+    .bind(ended.iter().map(|(job, _)| *job).collect::<Vec<_>>())
+    .fetch_all(&mut *tx)
+    .await?;
+    tell_dependants(tx, dependants.into_iter().chain(corresponding).collect()).await
 }
 
 pub(crate) async fn tell_dependants(tx: &mut PgConnection, jobs: Vec<i64>) -> Result<(), StoreError> {
     let events: Vec<NewEvent> =
         jobs.into_iter().map(|job| NewEvent { kind: "job.dependency_changed", job_id: Some(job), ..NewEvent::default() }).collect();
     events::append(tx, &events).await
-}
-
-/// Ends an array's own row once no task is left to start and none is live.
-pub(crate) async fn settle_array(tx: &mut PgConnection, array: i64) -> Result<(), StoreError> {
-    let open: Option<(bool, bool)> = sqlx::query_as(
-        "select isempty(array_pending), coalesce(reason like 'cancelled by %', false) from jobs where job_id = $1 and state in ('pending', 'running') for update",
-    )
-    .bind(array)
-    .fetch_optional(&mut *tx)
-    .await?;
-    // The engine counts the array's running tasks anew in any case.
-    events::append(tx, &[NewEvent { kind: "job.array_progress", job_id: Some(array), ..NewEvent::default() }]).await?;
-    let Some((true, is_cancelled)) = open else { return Ok(()) };
-    let (live, unsuccessful, worst): (i64, i64, Option<i32>) = sqlx::query_as(
-        "select count(*) filter (where state in ('pending', 'allocated', 'running', 'suspended', 'completing')),
-                count(*) filter (where state not in ('pending', 'allocated', 'running', 'suspended', 'completing', 'completed')),
-                max(exit_code)
-         from jobs where array_job_id = $1",
-    )
-    .bind(array)
-    .fetch_one(&mut *tx)
-    .await?;
-    if live > 0 {
-        sqlx::query("update jobs set state = 'running', version = version + 1 where job_id = $1 and state = 'pending'")
-            .bind(array)
-            .execute(tx)
-            .await?;
-        return Ok(());
-    }
-    let state = match () {
-        () if is_cancelled => JobState::Cancelled,
-        () if unsuccessful > 0 => JobState::Failed,
-        () => JobState::Completed,
-    };
-    sqlx::query("update jobs set state = $2, end_time = now(), exit_code = $3, version = version + 1 where job_id = $1")
-        .bind(array)
-        .bind(state.as_str())
-        .bind(worst)
-        .execute(&mut *tx)
-        .await?;
-    after_end(tx, array, state).await
 }
