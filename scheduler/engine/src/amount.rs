@@ -58,10 +58,10 @@ impl Amount {
 
     pub fn plus(&self, other: &Amount) -> Amount {
         let mut sum = *self;
-        sum.cpus += other.cpus;
+        sum.cpus = sum.cpus.saturating_add(other.cpus);
         sum.memory = sum.memory.saturating_add(other.memory);
         for (have, more) in sum.gpus.iter_mut().zip(&other.gpus) {
-            *have += *more;
+            *have = have.saturating_add(*more);
         }
         sum
     }

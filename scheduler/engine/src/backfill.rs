@@ -1,8 +1,8 @@
 //! Backfill: walk the queue and give each job its earliest instant on the profile.
 //!
 //! Now is a start. Later is a planned start: its nodes are taken off the profile, so no later job can delay it, and a later job
-//! starts only where it ends in time or stands elsewhere. The first [`Settings::depth`](crate::Settings) jobs get planned starts;
-//! beyond, jobs are only tried now (they still respect all planned starts). Jobs that can never fit are no obstacle.
+//! starts only where it ends in time or stands elsewhere. By default every job gets a planned start; beyond
+//! [`Settings::depth`](crate::Settings) jobs are only tried now (they still respect all planned starts). Jobs that can never fit are no obstacle.
 //! Of one array at most [`ARRAY_DEPTH`] tasks get planned starts in a pass, as with Slurm's `bf_max_job_array_resv`.
 
 use berth_model::JobId;
@@ -47,8 +47,6 @@ pub enum Wait {
 #[derive(Debug)]
 pub struct Outcome {
     pub wait: Wait,
-    /// Only planned starts of jobs ahead keep it from starting.
-    pub is_room_now: bool,
     pub started: usize,
 }
 
@@ -58,8 +56,9 @@ pub fn walk(pass: &mut Pass<'_>, queue: &[Queued], depth: usize, starts: &mut Ve
     queue.iter().map(|queued| consider(pass, queued, depth, &mut planned, starts)).collect()
 }
 
-fn consider(pass: &mut Pass<'_>, queued: &Queued, depth: usize, planned: &mut usize, starts: &mut Vec<Start>) -> Outcome {
-    let mut outcome = Outcome { wait: Wait::No, is_room_now: false, started: 0 };
+/// Starts or plans one job, or the tasks of one array. `planned` counts planned starts up to `depth`.
+pub fn consider(pass: &mut Pass<'_>, queued: &Queued, depth: usize, planned: &mut usize, starts: &mut Vec<Start>) -> Outcome {
+    let mut outcome = Outcome { wait: Wait::No, started: 0 };
     let fit = pass.fit(queued.key);
     if fit.fitness != Fitness::Fits {
         outcome.wait = Wait::Unfit(fit.fitness);
@@ -79,7 +78,7 @@ fn consider(pass: &mut Pass<'_>, queued: &Queued, depth: usize, planned: &mut us
                 outcome.started += 1;
             }
             Some(found) => {
-                pass.reserve(queued.key, &fit, &found, queued.length);
+                pass.reserve(queued.job, queued.key, &fit, &found, queued.length);
                 *planned += 1;
                 reserved += 1;
                 keep_first(&mut outcome.wait, &found);
@@ -91,9 +90,6 @@ fn consider(pass: &mut Pass<'_>, queued: &Queued, depth: usize, planned: &mut us
                 break;
             }
         }
-    }
-    if !matches!(outcome.wait, Wait::No) {
-        outcome.is_room_now = pass.has_room_now(queued.key, &fit);
     }
     outcome
 }

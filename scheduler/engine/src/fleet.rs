@@ -35,11 +35,14 @@ pub struct Holding {
     pub cpus: Vec<u32>,
     pub gpus: Vec<u32>,
     pub memory: u64,
+    /// What it takes from what may be given to jobs. The fleet keeps it.
+    pub amount: Amount,
 }
 
 impl Holding {
     pub fn of(owner: JobId, array_index: Option<u32>, is_provisional: bool, end: Micros, allocation: &NodeAllocation) -> Self {
         Holding {
+            amount: Amount::default(),
             owner,
             array_index,
             is_provisional,
@@ -115,9 +118,15 @@ impl Fleet {
 
     /// Replaces a known node; what is held there stays.
     pub fn replace(&mut self, at: NodeIdx, node: Node) {
-        let mut entry = self.entry(node);
-        entry.holdings = std::mem::take(&mut self.nodes[at as usize].holdings);
-        self.nodes[at as usize] = entry;
+        let entry = self.entry(node);
+        let holdings = std::mem::replace(&mut self.nodes[at as usize], entry).holdings;
+        holdings.into_iter().for_each(|holding| self.hold(at, holding));
+    }
+
+    /// Adds what an attempt or a start holds on a node.
+    pub fn hold(&mut self, at: NodeIdx, holding: Holding) {
+        let amount = self.amount(at, &holding);
+        self.nodes[at as usize].holdings.push(Holding { amount, ..holding });
     }
 
     fn entry(&mut self, node: Node) -> FleetNode {
@@ -150,7 +159,7 @@ impl Fleet {
     }
 
     /// What a holding takes from what may be given to jobs: CPUs that the node no longer has and GPUs at fault are no loss.
-    pub fn amount(&self, at: NodeIdx, holding: &Holding) -> Amount {
+    fn amount(&self, at: NodeIdx, holding: &Holding) -> Amount {
         let entry = &self.nodes[at as usize];
         let class = &self.classes[entry.class as usize];
         let mut amount = Amount { memory: holding.memory, ..Amount::default() };
