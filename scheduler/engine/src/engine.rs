@@ -1,6 +1,7 @@
 //! The engine: the state that events change. [`full`](crate::full) and [`quick`](crate::quick) plan from it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use berth_model::event::{Event, JobSnapshot};
 use berth_model::node::Node;
@@ -60,7 +61,7 @@ pub(crate) struct World {
     pub policy: Policy,
     pub partitions: BTreeMap<Name, Partition>,
     pub qos: BTreeMap<Name, Qos>,
-    pub nodes: BTreeMap<NodeName, Node>,
+    pub nodes: BTreeMap<NodeName, Arc<Node>>,
     pub jobs: BTreeMap<JobId, Entry>,
     pub unconfirmed: BTreeMap<(JobId, Option<u32>), Unconfirmed>,
 }
@@ -109,7 +110,7 @@ impl Engine {
                 self.is_fleet_stale = true;
             }
             Event::PartitionRemoved(name) => self.is_fleet_stale |= self.world.partitions.remove(&name).is_some(),
-            Event::Node(node) => self.set_node(*node),
+            Event::Node(node) => self.set_node(Arc::from(node)),
             Event::NodeRemoved(name) => self.is_fleet_stale |= self.world.nodes.remove(&name).is_some(),
             Event::Job(job) => self.set_job(*job),
             Event::JobGone(job) => self.remove_job(job),
@@ -132,7 +133,7 @@ impl Engine {
         }
     }
 
-    fn set_node(&mut self, node: Node) {
+    fn set_node(&mut self, node: Arc<Node>) {
         let known = self.fleet.find(&node.name).filter(|_| !self.is_fleet_stale);
         match known {
             Some(at) => {

@@ -45,8 +45,19 @@ impl Filling {
 
     /// Nodes of a class that have `need` free now, in the order of filling.
     pub fn with_room<'a>(&'a self, class: u32, need: &'a Amount) -> impl Iterator<Item = Rank> + 'a {
-        let least = (need.gpu_count(), 0, 0);
-        self.by_class[class as usize].range(least..).copied().filter(move |(_, _, at)| self.free[*at as usize].covers(need))
+        let ranks = &self.by_class[class as usize];
+        let mut list = ranks.range((need.gpu_count(), need.cpus, 0)..);
+        std::iter::from_fn(move || {
+            loop {
+                let rank = *list.next()?;
+                if rank.1 < need.cpus {
+                    // Of those with as many GPUs, on to the first with the CPUs.
+                    list = ranks.range((rank.0, need.cpus, 0)..);
+                } else if self.free[rank.2 as usize].covers(need) {
+                    return Some(rank);
+                }
+            }
+        })
     }
 }
 

@@ -190,7 +190,7 @@ impl Profile {
 
     /// The next gap that may hold the need at `floor` or later: its instant and node.
     #[inline]
-    pub fn next_gap(&self, walk: &mut Walk, floor: Micros) -> Option<(Micros, NodeIdx)> {
+    pub fn next_gap(&mut self, walk: &mut Walk, floor: Micros) -> Option<(Micros, NodeIdx)> {
         let until = floor.saturating_add(walk.length);
         self.shelves[walk.class as usize].gaps.next(&mut walk.place, walk.tier, walk.length, until)
     }

@@ -50,7 +50,7 @@ struct Ready {
 
 struct Sweep<'a> {
     fleet: &'a Fleet,
-    profile: &'a Profile,
+    profile: &'a mut Profile,
     wanted: &'a Wanted<'a>,
     now: Micros,
     walks: Vec<Walk>,
@@ -62,13 +62,14 @@ struct Sweep<'a> {
 }
 
 /// The earliest start from `floor` (a lower bound, not before `now`) up to `latest`.
-pub fn earliest(fleet: &Fleet, profile: &Profile, wanted: &Wanted<'_>, now: Micros, floor: Micros, latest: Micros) -> Answer {
+pub fn earliest(fleet: &Fleet, profile: &mut Profile, wanted: &Wanted<'_>, now: Micros, floor: Micros, latest: Micros) -> Answer {
     let floor = floor.max(required_floor(fleet, profile, wanted, floor));
     if floor > latest || floor == NEVER {
         return Answer::NotBefore(floor);
     }
     let mut sweep = Sweep::new(fleet, profile, wanted, now, floor);
-    match sweep.run(floor, latest) {
+    let found = sweep.run(floor, latest);
+    match found {
         Ok(at) if at == now => match choose_now(fleet, profile, wanted, now) {
             Some(nodes) => Answer::At(at, nodes),
             None => unreachable!("nodes that can begin now are in the order of filling"),
@@ -95,7 +96,7 @@ fn required_floor(fleet: &Fleet, profile: &Profile, wanted: &Wanted<'_>, floor: 
 }
 
 impl<'a> Sweep<'a> {
-    fn new(fleet: &'a Fleet, profile: &'a Profile, wanted: &'a Wanted<'a>, now: Micros, floor: Micros) -> Self {
+    fn new(fleet: &'a Fleet, profile: &'a mut Profile, wanted: &'a Wanted<'a>, now: Micros, floor: Micros) -> Self {
         let walks = wanted.candidates.classes.iter().filter_map(|class| {
             let need = wanted.needs[*class as usize]?;
             Some(profile.walk(*class, need, wanted.length))
@@ -176,7 +177,7 @@ impl<'a> Sweep<'a> {
 }
 
 /// The nodes of a gang that fits now: the required ones, then the first in the order of filling.
-fn choose_now(fleet: &Fleet, profile: &Profile, wanted: &Wanted<'_>, now: Micros) -> Option<Vec<NodeIdx>> {
+fn choose_now(fleet: &Fleet, profile: &mut Profile, wanted: &Wanted<'_>, now: Micros) -> Option<Vec<NodeIdx>> {
     let fits = |node: NodeIdx, need: &Amount| {
         wanted.candidates.allows(node) && wanted.required.binary_search(&node).is_err() && profile.fits(node, need, now, wanted.length)
     };
@@ -197,19 +198,22 @@ fn choose_now(fleet: &Fleet, profile: &Profile, wanted: &Wanted<'_>, now: Micros
                 nodes.push(rank.2);
             } else {
                 misses += 1;
-                if misses > MOST_MISSES {
-                    return gather_now(fleet, profile, wanted, now);
-                }
+            }
+            if misses > MOST_MISSES {
+                break;
             }
             heads.extend(list.next().map(|rank| Reverse((rank, i))));
         }
+    }
+    if misses > MOST_MISSES {
+        return gather_now(fleet, profile, wanted, now);
     }
     nodes.sort_unstable();
     (nodes.len() == wanted.nodes as usize).then_some(nodes)
 }
 
 /// The same nodes by another way: all that can begin now, then the first of them.
-fn gather_now(fleet: &Fleet, profile: &Profile, wanted: &Wanted<'_>, now: Micros) -> Option<Vec<NodeIdx>> {
+fn gather_now(fleet: &Fleet, profile: &mut Profile, wanted: &Wanted<'_>, now: Micros) -> Option<Vec<NodeIdx>> {
     let mut ranked: Vec<(bool, u32, Rank)> = Vec::new();
     for class in &wanted.candidates.classes {
         let Some(need) = wanted.needs[*class as usize] else { continue };

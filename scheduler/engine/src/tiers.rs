@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use crate::amount::{Amount, SLOTS};
 
 /// Tiers of a class at the most.
-pub const MOST: usize = 16;
+pub const MOST: usize = 32;
 
 /// A set of tiers, one bit each.
-pub type TierSet = u16;
+pub type TierSet = u32;
 
 /// Bits of a set, ascending.
 pub fn members(mut set: TierSet) -> impl Iterator<Item = usize> {
@@ -56,7 +56,7 @@ impl Tiers {
     }
 
     pub fn all(&self) -> TierSet {
-        ((1u32 << self.floors.len()) - 1) as TierSet
+        ((1u64 << self.floors.len()) - 1) as TierSet
     }
 
     /// The tightest tier that `need` covers.
