@@ -4,6 +4,7 @@ mod world;
 
 use std::time::{Duration, Instant};
 
+use berth_engine::{Engine, Plan};
 use berth_model::event::Event;
 use jiff::SignedDuration;
 
@@ -33,13 +34,44 @@ fn busy(nodes: u32, jobs: u64) {
     drop(plan);
     let (plan, again) = timed(|| engine.plan(now() + SignedDuration::from_secs(1)));
     drop(plan);
+    let arrival = median((0..EVENTS).map(|i| {
+        let job = Event::Job(Box::new(varied_job(1_000_000 + i)));
+        timed(|| react(&mut engine, job, 2 + i)).1
+    }));
+    // Ends ahead of their time, of jobs of one to sixteen nodes.
+    let end = median(running.iter().skip(30).take(EVENTS as usize).zip(0..).map(|(job, i)| {
+        let gone = Event::JobGone(job.id);
+        timed(|| react(&mut engine, gone, 2 + EVENTS + i)).1
+    }));
     println!(
-        "{nodes:>7} {jobs:>8} {:>8} {:>13} {:>13} {starts:>7} {verdicts:>8} {planned:>8} {:>6} MiB",
+        "{nodes:>7} {jobs:>8} {:>8} {:>12} {:>12} {:>10} / {:>10} {:>10} / {:>10} {starts:>7} {verdicts:>8} {planned:>8} {:>6} MiB",
         running.len(),
         ms(first),
         ms(again),
+        ms(arrival.0),
+        ms(arrival.1),
+        ms(end.0),
+        ms(end.1),
         peak_memory_mib()
     );
+}
+
+/// Events of each kind, for medians.
+const EVENTS: u64 = 101;
+
+/// One event, and the quick plan that heeds it, so many milliseconds after the full plan.
+fn react(engine: &mut Engine, event: Event, at: u64) -> Plan {
+    engine.apply(event);
+    let plan = engine.quick_plan(now() + SignedDuration::from_millis(1_000 + at as i64));
+    assert!(!plan.is_full, "these events need no full plan");
+    plan
+}
+
+/// Median and greatest.
+fn median(times: impl Iterator<Item = Duration>) -> (Duration, Duration) {
+    let mut times: Vec<Duration> = times.collect();
+    times.sort();
+    (times[times.len() / 2], times[times.len() - 1])
 }
 
 /// An empty fleet, a queue of six shapes.

@@ -77,6 +77,17 @@ impl Amount {
         least
     }
 
+    /// The greater of each.
+    pub fn most(&self, other: &Amount) -> Amount {
+        let mut most = *self;
+        most.cpus = most.cpus.max(other.cpus);
+        most.memory = most.memory.max(other.memory);
+        for (mine, theirs) in most.gpus.iter_mut().zip(&other.gpus) {
+            *mine = (*mine).max(*theirs);
+        }
+        most
+    }
+
     pub fn gpu_count(&self) -> u32 {
         self.gpus.iter().map(|n| u32::from(*n)).sum()
     }

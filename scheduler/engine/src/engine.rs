@@ -16,7 +16,7 @@ use crate::fleet::{Fleet, Holding, NodeIdx};
 use crate::keys::{Key, KeyId, Keys};
 use crate::plan::Plan;
 use crate::profile::Profile;
-use crate::quick::Standing;
+use crate::standing::Standing;
 
 /// How far the engine goes.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +42,12 @@ pub(crate) struct Entry {
 pub(crate) struct Unconfirmed {
     pub end: Micros,
     pub nodes: Vec<NodeAllocation>,
+}
+
+/// When a running job is overdue.
+pub(crate) fn limit_of(job: &JobSnapshot, settings: &Settings) -> Option<Micros> {
+    let started = job.attempt.as_ref().filter(|_| job.state == JobState::Running)?.started_at?;
+    Some(micros(started).saturating_add(span(job.time_limit)).saturating_add(span(settings.grace_seconds)))
 }
 
 /// What events have changed since the last plan.

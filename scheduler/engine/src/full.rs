@@ -1,22 +1,22 @@
 //! The full plan: every pending job is ranked, judged and placed anew on a profile of what is held now.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
-use berth_model::state::JobState;
 use berth_model::{JobId, Name};
 use jiff::Timestamp;
 
-use crate::amount::{Amount, Micros, SECOND, micros, span, timestamp};
+use crate::amount::{Amount, Micros, SECOND, micros, timestamp};
 use crate::backfill::{self, Queued};
-use crate::engine::Engine;
+use crate::engine::{Engine, limit_of};
 use crate::fit::Fitness;
 use crate::keys::KeyId;
 use crate::pass::Pass;
 use crate::plan::Plan;
 use crate::priority::Scale;
-use crate::queue::{self, Standing};
-use crate::quick;
-use crate::verdicts::{Grounds, Writer};
+use crate::queue::{self, Judged};
+use crate::standing::{Alarm, Standing};
+use crate::verdicts::Writer;
 
 /// Jobs ahead that a verdict names, at most.
 pub const MOST_AHEAD: usize = 10;
@@ -28,7 +28,8 @@ impl Engine {
         let mut plan = Plan::at(at);
         self.refresh_fleet();
         self.clock = now;
-        self.watch_running(now, &mut plan);
+        let mut standing = Standing::default();
+        self.watch_running(now, &mut plan, &mut standing);
         let scale = Scale::new(&self.world.policy, &self.world.partitions, &self.world.qos, now);
         let ranked = queue::rank(&self.world, &scale);
         let (rules, elders) = (queue::rules(&self.world, now), queue::elders(&self.world));
@@ -37,16 +38,19 @@ impl Engine {
         let judged: Vec<_> = ranked
             .iter()
             .map(|ranked| match queue::judge(&self.world, &rules, ranked.entry, &elders, &mut plan) {
-                Standing::Held(causes) => Err(causes),
-                Standing::Queued(queued) => {
+                Judged::Held(causes) => Err(causes),
+                Judged::Queued(queued) => {
                     queue.push(queued);
                     Ok(queue.len() - 1)
                 }
             })
             .collect();
         plan.expired.sort_unstable();
-        // By time alone, a full plan is due then; planned starts that come due are for quick plans too.
-        let full_at = plan.wake_at;
+        for ranked in &ranked {
+            standing.add_place(&ranked.entry.job.partition, ranked.place);
+            let begin = ranked.entry.job.not_before.map(micros).filter(|begin| *begin > now);
+            standing.alarms.extend(begin.map(|begin| Reverse((begin, Alarm::Begin(ranked.place.job)))));
+        }
 
         let mut pass = Pass::new(now, &mut self.fleet, &mut self.profile, &mut self.bookings, &mut self.keys, &self.world.partitions);
         pass.bookings.clear();
@@ -57,8 +61,9 @@ impl Engine {
         }
         let outcomes = backfill::walk(&mut pass, &queue, self.settings.depth, &mut plan.starts);
 
-        let mut grounds = Grounds::new();
-        let mut writer = Writer::new(&self.fleet, &self.profile.filling, &self.keys, &scale, &mut grounds);
+        let in_queue = ranked.iter().zip(&judged).filter_map(|(ranked, judged)| Some((&queue[*judged.as_ref().ok()?], ranked.place)));
+        standing.group(in_queue, &self.keys);
+        let mut writer = Writer::new(&self.fleet, &self.profile.filling, &self.keys, &scale, &mut standing.grounds);
         let mut ahead: BTreeMap<&Name, VecDeque<JobId>> = BTreeMap::new();
         for ((ranked, judged), rank) in ranked.iter().zip(judged).zip(1..) {
             let job = &ranked.entry.job;
@@ -78,8 +83,6 @@ impl Engine {
                 }
             }
         }
-        let places = ranked.iter().map(|ranked| (ranked.place, ranked.entry));
-        let standing = quick::Standing::of(places, &queue, grounds, full_at.map(micros));
         self.standing = Some(standing);
         self.news = Default::default();
         self.remember_starts(now, &plan);
@@ -87,16 +90,15 @@ impl Engine {
     }
 
     /// Running jobs past their limit.
-    fn watch_running(&self, now: Micros, plan: &mut Plan) {
-        let grace = span(self.settings.grace_seconds);
-        for entry in self.world.jobs.values().filter(|e| e.job.state == JobState::Running) {
-            if let Some(started) = entry.job.attempt.as_ref().and_then(|a| a.started_at) {
-                let end = micros(started).saturating_add(span(entry.job.time_limit)).saturating_add(grace);
-                if end <= now {
-                    plan.overdue.push(entry.job.id);
-                } else {
-                    plan.wake_by(timestamp(end));
+    fn watch_running(&self, now: Micros, plan: &mut Plan, standing: &mut Standing) {
+        for entry in self.world.jobs.values() {
+            match limit_of(&entry.job, &self.settings) {
+                Some(limit) if limit <= now => plan.overdue.push(entry.job.id),
+                Some(limit) => {
+                    plan.wake_by(timestamp(limit));
+                    standing.alarms.push(Reverse((limit, Alarm::Limit(entry.job.id))));
                 }
+                None => {}
             }
         }
     }

@@ -141,7 +141,7 @@ impl Summary {
     }
 
     fn split_off(&mut self, at: usize) -> Self {
-        let mut upper = |lists: &mut Vec<Vec<i32>>| lists.iter_mut().map(|list| list.split_off(at)).collect();
+        let upper = |lists: &mut Vec<Vec<i32>>| lists.iter_mut().map(|list| list.split_off(at)).collect();
         Summary { latest: upper(&mut self.latest), longest: upper(&mut self.longest), firsts: self.firsts.split_off(at) }
     }
 

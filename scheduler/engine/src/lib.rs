@@ -29,6 +29,7 @@ mod queue;
 mod quick;
 mod search;
 mod shape;
+mod standing;
 mod tiers;
 mod timeline;
 mod verdicts;

@@ -62,11 +62,15 @@ impl<'a> Pass<'a> {
         self.keys.fit(key, self.fleet, self.partitions)
     }
 
-    /// A job's planned starts were taken off the profile: no bound holds any more.
-    pub fn forget_bounds(&mut self) {
-        self.floors = Floors::default();
-        self.uneven_floors.clear();
-        self.uneven_failed.clear();
+    /// Takes a job's planned starts off the profile. Then no bound holds any more.
+    pub fn unbook(&mut self, job: JobId) {
+        let nodes = self.bookings.remove(job);
+        if !nodes.is_empty() {
+            nodes.into_iter().for_each(|at| self.profile.unbook(self.fleet, at, job, self.now));
+            self.floors = Floors::default();
+            self.uneven_floors.clear();
+            self.uneven_failed.clear();
+        }
     }
 
     /// The earliest start up to `latest` of a job of the key that may run for `length`. Of equal instants, the fewest nodes.

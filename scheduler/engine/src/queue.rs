@@ -22,7 +22,7 @@ pub struct Ranked<'a> {
 }
 
 /// A job that may be placed, or what holds it.
-pub enum Standing {
+pub enum Judged {
     Queued(Queued),
     Held(Vec<Verdict>),
 }
@@ -48,7 +48,7 @@ pub fn ranked<'a>(entry: &'a Entry, scale: &Scale<'_>) -> Ranked<'a> {
 }
 
 /// What policy says of one job. Tells the plan what it must heed: a passed deadline, a begin time to wake for.
-pub fn judge(world: &World, rules: &Rules<'_>, entry: &Entry, elders: &Elders<'_>, plan: &mut Plan) -> Standing {
+pub fn judge(world: &World, rules: &Rules<'_>, entry: &Entry, elders: &Elders<'_>, plan: &mut Plan) -> Judged {
     let job = &entry.job;
     let length = span(job.time_limit);
     if job.deadline.is_some_and(|deadline| rules.now.saturating_add(length) > micros(deadline)) {
@@ -61,13 +61,13 @@ pub fn judge(world: &World, rules: &Rules<'_>, entry: &Entry, elders: &Elders<'_
     let running = running_tasks(job, &world.unconfirmed);
     let causes = rules.causes(job, elder.filter(|elder| *elder < job.id), running);
     if !causes.is_empty() {
-        return Standing::Held(causes);
+        return Judged::Held(causes);
     }
     let tasks = job.array.as_ref().map(|array| {
         let room = array.throttle.map_or(usize::MAX, |most| most.saturating_sub(running) as usize);
         array.pending.iter().copied().filter(|i| !world.unconfirmed.contains_key(&(job.id, Some(*i)))).take(room).collect()
     });
-    Standing::Queued(Queued { job: job.id, key: entry.key, length, deadline: job.deadline.map(micros), tasks })
+    Judged::Queued(Queued { job: job.id, key: entry.key, length, deadline: job.deadline.map(micros), tasks })
 }
 
 fn running_tasks(job: &JobSnapshot, starting: &Starting) -> u32 {
