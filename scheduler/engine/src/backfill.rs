@@ -8,7 +8,7 @@
 use berth_model::JobId;
 
 use crate::amount::{Micros, NEVER};
-use crate::fit::Fitness;
+use crate::fit::{Fit, Fitness};
 use crate::fleet::NodeIdx;
 use crate::keys::KeyId;
 use crate::pass::{Found, Pass};
@@ -92,6 +92,23 @@ pub fn consider(pass: &mut Pass<'_>, queued: &Queued, depth: usize, planned: &mu
         }
     }
     outcome
+}
+
+/// Makes the planned start of an even gang, whose time has come, on the nodes it has; or puts it off until their holders end.
+pub fn claim(pass: &mut Pass<'_>, queued: &Queued, fit: &Fit, starts: &mut Vec<Start>) -> Outcome {
+    let found = pass.claim(queued.job, queued.key);
+    let deadline = queued.deadline.map_or(NEVER, |deadline| deadline.saturating_sub(queued.length));
+    if found.at > deadline {
+        return Outcome { wait: Wait::TooLate, started: 0 };
+    }
+    if found.at > pass.now {
+        pass.reserve(queued.job, queued.key, fit, &found, queued.length);
+        let nodes = found.parts.iter().map(|(node, _)| *node).collect();
+        return Outcome { wait: Wait::Planned { at: found.at, nodes }, started: 0 };
+    }
+    let nodes = pass.start(queued.job, None, queued.key, fit, &found, queued.length);
+    starts.push(Start { job: queued.job, array_index: None, nodes });
+    Outcome { wait: Wait::No, started: 1 }
 }
 
 /// An array is shown with the planned start of its first waiting task.

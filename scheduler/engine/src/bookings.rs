@@ -33,7 +33,14 @@ impl Bookings {
 
     /// Takes a job's planned starts off; returns the nodes.
     pub fn remove(&mut self, job: JobId) -> Vec<NodeIdx> {
-        let mut nodes = self.by_job.remove(&job).map(|(_, nodes)| nodes).unwrap_or_default();
+        let nodes = self.nodes(job);
+        self.by_job.remove(&job);
+        nodes
+    }
+
+    /// The nodes of a job's planned starts, ascending.
+    pub fn nodes(&self, job: JobId) -> Vec<NodeIdx> {
+        let mut nodes = self.by_job.get(&job).map(|(_, nodes)| nodes.clone()).unwrap_or_default();
         nodes.sort_unstable();
         nodes.dedup();
         nodes

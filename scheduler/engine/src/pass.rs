@@ -73,6 +73,18 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// Takes a planned start off the profile, and says when its nodes are free of their holders: now, or later.
+    pub fn claim(&mut self, job: JobId, key: KeyId) -> Found {
+        let booked = self.bookings.nodes(job);
+        let shape = &self.keys.entries[key as usize].key.shape;
+        let count = booked.len() as u32;
+        let free = |at: &NodeIdx| self.profile.free_of_holders(self.fleet, *at, job, self.now);
+        let at = booked.iter().map(free).max().unwrap_or(self.now);
+        let parts = booked.iter().zip(0..).map(|(node, i)| (*node, even_share(shape, count, i))).collect();
+        self.unbook(job);
+        Found { at, parts }
+    }
+
     /// The earliest start up to `latest` of a job of the key that may run for `length`. Of equal instants, the fewest nodes.
     pub fn find(&mut self, key: KeyId, fit: &Arc<Fit>, length: Micros, latest: Micros) -> Option<Found> {
         let required = fit.candidates.required.as_deref()?;

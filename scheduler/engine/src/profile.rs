@@ -157,7 +157,9 @@ impl Profile {
 
     fn take(&mut self, fleet: &Fleet, at: NodeIdx, held: Held) {
         let class = fleet.nodes[at as usize].class as usize;
-        let change = self.lines[at as usize].take(held.from, held.to, &held.amount, &self.shelves[class].tiers);
+        // What begins now belongs to the first step, which reaches back: the index has one key for all before its origin.
+        let from = if held.from <= self.origin { Micros::MIN } else { held.from };
+        let change = self.lines[at as usize].take(from, held.to, &held.amount, &self.shelves[class].tiers);
         if change.tiers == 0 {
             return;
         }
@@ -176,6 +178,24 @@ impl Profile {
 
     pub fn bookings(&self, at: NodeIdx) -> &[Booking] {
         &self.bookings[at as usize]
+    }
+
+    /// When the holders on a node will have left what a job has booked there, whoever else has planned starts.
+    pub fn free_of_holders(&self, fleet: &Fleet, at: NodeIdx, job: JobId, now: Micros) -> Micros {
+        let entry = &fleet.nodes[at as usize];
+        let Some(booking) = self.bookings[at as usize].iter().find(|booking| booking.job == job) else { return now };
+        let soon = now.saturating_add(SECOND);
+        let mut ends: Vec<(Micros, Amount)> = entry.holdings.iter().map(|h| (if h.end <= now { soon } else { h.end }, h.amount)).collect();
+        ends.sort_unstable();
+        let mut from = now;
+        for (end, _) in &ends {
+            let held = ends.iter().filter(|(end, _)| *end > from).fold(Amount::default(), |sum, (_, amount)| sum.plus(amount));
+            if fleet.classes[entry.class as usize].total.minus(&held).covers(&booking.held.amount) {
+                return from;
+            }
+            from = *end;
+        }
+        from
     }
 
     /// `need` is free on a node from `at` for `length`.

@@ -1,8 +1,11 @@
 //! The quick plan: what events since the last plan change, on the profile as it stands, with all planned starts in it.
 //!
 //! The rule: a quick plan only takes what no planned start has. Each job that it looks at gives up its own planned start first and
-//! then gets the earliest instant that the profile, with everybody else's planned starts, allows — its old one at the latest,
-//! unless a running job overran. So no planned start is ever delayed, whatever the order of the events.
+//! then gets the earliest instant that the profile, with everybody else's planned starts, allows: its old one at the latest. So no
+//! planned start is delayed by another job, whatever the order of the events.
+//!
+//! A planned start whose time has come is made on its own nodes. If the plan itself comes late, or a holder overran, the jobs planned
+//! behind slip by as much and keep their nodes: nobody takes their place, and the next full plan packs anew.
 //!
 //! It looks at jobs that came or changed, at planned starts whose time has come, at begin times, and, where nodes were freed, at the
 //! jobs planned next on these nodes and at the first job of each key and length for which there is room. That is all that can start
@@ -20,7 +23,7 @@ use berth_model::state::JobState;
 use berth_model::verdict::Verdict;
 use jiff::Timestamp;
 
-use crate::amount::{Amount, Micros, SECOND, micros, timestamp};
+use crate::amount::{Amount, Micros, SECOND, micros, span, timestamp};
 use crate::backfill::{self, Outcome, Queued};
 use crate::engine::{Engine, News, World, limit_of};
 use crate::explain;
@@ -61,11 +64,13 @@ impl Engine {
         if self.profile.clamp_overdue(&self.fleet, now) {
             plan.wake_by(timestamp(now.saturating_add(SECOND)));
         }
+        let due = self.bookings.due(now);
         let arrived = self.look_at(&news, &mut standing, now, &mut plan);
         let scale = Scale::new(&self.world.policy, &self.world.partitions, &self.world.qos, now);
 
         let mut pass = Pass::new(now, &mut self.fleet, &mut self.profile, &mut self.bookings, &mut self.keys, &self.world.partitions);
-        let mut quick = Quick { world: &self.world, scale: &scale, pass: &mut pass, told: Vec::new(), tries: 0 };
+        let mut quick = Quick { world: &self.world, scale: &scale, pass: &mut pass, told: Vec::new(), met: BTreeSet::new(), tries: 0 };
+        quick.claim(&due, &mut plan);
         quick.run(arrived, &news, &mut standing, &mut plan);
         let told = quick.told;
 
@@ -94,10 +99,9 @@ impl Engine {
         !self.news.is_large && now >= self.clock && !self.news.arrived.iter().any(is_singleton)
     }
 
-    /// Jobs that came or changed, or whose time has come.
+    /// Jobs that came or changed, or whose begin time has come.
     fn look_at(&mut self, news: &News, standing: &mut Standing, now: Micros, plan: &mut Plan) -> BTreeSet<JobId> {
         let mut jobs = news.arrived.clone();
-        jobs.extend(self.bookings.due(now));
         for alarm in standing.due(now) {
             match alarm {
                 Alarm::Begin(job) if self.world.jobs.get(&job).is_some_and(|e| e.job.is_singleton) => self.news.is_large = true,
@@ -132,6 +136,8 @@ struct Quick<'a, 'p> {
     scale: &'a Scale<'a>,
     pass: &'a mut Pass<'p>,
     told: Vec<(Place, Told)>,
+    /// Each job is looked at once.
+    met: BTreeSet<JobId>,
     tries: usize,
 }
 
@@ -146,30 +152,41 @@ impl Quick<'_, '_> {
         for at in self.groups_with_room(&freed, &standing.groups) {
             turn.extend(self.head(&mut standing.groups[at]).map(|place| Reverse((place, Candidate::Head(at)))));
         }
-        let mut met = BTreeSet::new();
         while let Some(Reverse((place, candidate))) = turn.pop() {
             let Candidate::Head(at) = candidate else {
-                if met.insert(place.job) {
-                    self.consider(place, plan);
-                }
+                self.consider(place, plan);
                 continue;
             };
             let group = &mut standing.groups[at];
-            group.jobs.pop_front();
-            let is_possible = self.tries < MOST_TRIES
-                && freed.iter().any(|node| self.pass.profile.fits(*node, &group.least, self.pass.now, group.length));
-            if !is_possible || !self.can_start(group, place.job) {
-                // It stays the first of its group.
-                group.jobs.push_front(place);
-                continue;
-            }
-            if met.insert(place.job) {
+            let (now, length) = (self.pass.now, group.length);
+            let has_room = self.tries < MOST_TRIES && freed.iter().any(|node| self.pass.profile.fits(*node, &group.least, now, length));
+            if self.met.contains(&place.job) || has_room && self.can_start(group, place.job) {
                 self.consider(place, plan);
+                turn.extend(self.head(group).map(|place| Reverse((place, candidate))));
             }
-            turn.extend(self.head(group).map(|place| Reverse((place, candidate))));
         }
         // In time for the next quick plan: whoever came now is behind those of its kind until a full plan.
         self.enqueue(&arrived, standing);
+    }
+
+    /// Planned starts that have come: on their own nodes, now or when the holders there have ended.
+    fn claim(&mut self, due: &[JobId], plan: &mut Plan) {
+        let mut places: Vec<Place> = due.iter().filter_map(|job| self.place(*job)).collect();
+        places.sort_unstable();
+        for place in places {
+            let entry = &self.world.jobs[&place.job];
+            let rules = queue::rules(self.world, self.pass.now);
+            let fit = self.pass.fit(entry.key);
+            match queue::judge(self.world, &rules, entry, &HashMap::new(), plan) {
+                Judged::Queued(queued) if queued.tasks.is_none() && !fit.is_loose => {
+                    self.met.insert(place.job);
+                    let outcome = backfill::claim(self.pass, &queued, &fit, &mut plan.starts);
+                    self.told.push((place, Told::Met(queued, outcome)));
+                }
+                // Tasks of an array and uneven gangs are placed anew.
+                _ => self.consider(place, plan),
+            }
+        }
     }
 
     fn place(&self, job: JobId) -> Option<Place> {
@@ -201,23 +218,16 @@ impl Quick<'_, '_> {
         (0..groups.len()).filter(|at| has_room(&groups[*at])).collect()
     }
 
-    /// The first of a group that still waits.
+    /// The first of a group that still waits and has not been met yet.
     fn head(&self, group: &mut Group) -> Option<Place> {
         let is_waiting = |place: &Place| {
-            let entry = self.world.jobs.get(&place.job);
-            entry.is_some_and(|e| {
-                e.key == group.key
-                    && crate::amount::span(e.job.time_limit) == group.length
-                    && queue::is_waiting(&e.job, &self.world.unconfirmed)
-            })
+            let entry = self.world.jobs.get(&place.job).filter(|e| queue::is_waiting(&e.job, &self.world.unconfirmed));
+            entry.is_some_and(|e| e.key == group.key && span(e.job.time_limit) == group.length)
         };
-        while let Some(first) = group.jobs.front() {
-            if is_waiting(first) {
-                return Some(*first);
-            }
+        while group.jobs.front().is_some_and(|first| !is_waiting(first)) {
             group.jobs.pop_front();
         }
-        None
+        group.jobs.iter().find(|place| !self.met.contains(&place.job) && is_waiting(place)).copied()
     }
 
     /// A job of the group finds a place now, even with its own planned start in the way.
@@ -238,7 +248,7 @@ impl Quick<'_, '_> {
 
     /// Gives a job its earliest start on the profile as it stands.
     fn consider(&mut self, place: Place, plan: &mut Plan) {
-        let Some(entry) = self.world.jobs.get(&place.job) else { return };
+        let Some(entry) = self.world.jobs.get(&place.job).filter(|_| self.met.insert(place.job)) else { return };
         let rules = queue::rules(self.world, self.pass.now);
         let judged = queue::judge(self.world, &rules, entry, &HashMap::new(), plan);
         self.pass.unbook(place.job);
