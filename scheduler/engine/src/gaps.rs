@@ -349,6 +349,15 @@ impl Gaps {
         (s, b, i)
     }
 
+    /// The place of the first entry behind `key`.
+    pub fn behind(&self, (from, node): Key) -> Place {
+        let key = (from, node + 1);
+        let shelf = self.summary.find(key);
+        let block = self.shelves.get(shelf).map_or(0, |shelf| shelf.summary.find(key));
+        let entry = self.shelves.get(shelf).map_or(0, |shelf| shelf.blocks[block].find(key));
+        Place { shelf, block, entry }
+    }
+
     /// The next gap of a tier, from `place` on, that is at least `length` long and ends at `until` or later. Moves `place` behind it.
     pub fn next(&mut self, place: &mut Place, tier: usize, length: Micros, until: Micros) -> Option<Key> {
         // Rounded down: lengths and instants compare with ends that were rounded up.

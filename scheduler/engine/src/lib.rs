@@ -4,7 +4,7 @@
 //! (backfill over a profile of free resources); where it differs, time is half-open intervals and devices are planned singly.
 //!
 //! The rooms, in the order of a plan: [`eligible`] and [`priority`] ([`queue`]), [`shape`] and [`fit`], [`profile`] ([`timeline`],
-//! [`gaps`], [`filling`]) and [`search`] ([`floors`]), [`backfill`], [`place`], [`explain`] ([`verdicts`]). [`fleet`] keeps the
+//! [`gaps`], [`filling`]) and [`search`] ([`singles`], [`floors`]), [`backfill`], [`place`], [`explain`] ([`verdicts`]). [`fleet`] keeps the
 //! nodes, [`engine`] the state that events change, [`full`] and [`quick`] the two plans.
 
 mod amount;
@@ -29,6 +29,7 @@ mod queue;
 mod quick;
 mod search;
 mod shape;
+mod singles;
 mod standing;
 mod tiers;
 mod timeline;

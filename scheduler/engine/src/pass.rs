@@ -18,8 +18,9 @@ use crate::floors::Floors;
 use crate::keys::{KeyId, Keys};
 use crate::place;
 use crate::profile::Profile;
-use crate::search::{Answer, Wanted, earliest};
+use crate::search::{Answer, Wanted, choose_now, earliest};
 use crate::shape::{Share, even_share, node_need};
+use crate::singles::Trails;
 use crate::timeline::Held;
 
 /// A gang's instant and nodes, ascending.
@@ -37,6 +38,7 @@ pub struct Pass<'a> {
     pub keys: &'a mut Keys,
     partitions: &'a BTreeMap<Name, Partition>,
     floors: Floors,
+    trails: Trails,
     // Maps that are looked up, never walked in an order that shows.
     /// No uneven gang of the key and length starts before.
     uneven_floors: HashMap<(KeyId, Micros), Micros>,
@@ -54,7 +56,18 @@ impl<'a> Pass<'a> {
         partitions: &'a BTreeMap<Name, Partition>,
     ) -> Self {
         let floors = Floors::default();
-        Pass { now, fleet, profile, bookings, keys, partitions, floors, uneven_floors: HashMap::new(), uneven_failed: HashMap::new() }
+        Pass {
+            now,
+            fleet,
+            profile,
+            bookings,
+            keys,
+            partitions,
+            floors,
+            trails: Trails::default(),
+            uneven_floors: HashMap::new(),
+            uneven_failed: HashMap::new(),
+        }
     }
 
     /// What is worked out for a key, once a fleet.
@@ -68,6 +81,7 @@ impl<'a> Pass<'a> {
         if !nodes.is_empty() {
             nodes.into_iter().for_each(|at| self.profile.unbook(self.fleet, at, job, self.now));
             self.floors = Floors::default();
+            self.trails.clear();
             self.uneven_floors.clear();
             self.uneven_failed.clear();
         }
@@ -96,7 +110,12 @@ impl<'a> Pass<'a> {
             if floor > latest {
                 continue;
             }
-            let not_before = match earliest(self.fleet, self.profile, &wanted, self.now, floor, latest) {
+            let answer = if variant.nodes == 1 && required.is_empty() {
+                self.single((key, i), &wanted, latest)
+            } else {
+                earliest(self.fleet, self.profile, &wanted, self.now, floor, latest)
+            };
+            let not_before = match answer {
                 Answer::At(at, nodes) => {
                     let shape = &self.keys.entries[key as usize].key.shape;
                     let parts = nodes.into_iter().zip(0..).map(|(node, i)| (node, even_share(shape, variant.nodes, i))).collect();
@@ -114,6 +133,17 @@ impl<'a> Pass<'a> {
             return self.find_uneven(key, fit, length, latest);
         }
         self.uneven_now(key, fit, length).or(best)
+    }
+
+    fn single(&mut self, key: (KeyId, usize), wanted: &Wanted<'_>, latest: Micros) -> Answer {
+        match self.trails.earliest(self.fleet, self.profile, key, wanted, self.now, latest) {
+            Ok((at, _)) if at == self.now => Answer::At(
+                at,
+                choose_now(self.fleet, self.profile, wanted, at).expect("a node that can begin now is in the order of filling"),
+            ),
+            Ok((at, node)) => Answer::At(at, vec![node]),
+            Err(not_before) => Answer::NotBefore(not_before),
+        }
     }
 
     fn uneven_now(&mut self, key: KeyId, fit: &Fit, length: Micros) -> Option<Found> {

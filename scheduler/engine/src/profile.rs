@@ -208,6 +208,12 @@ impl Profile {
         Walk { class, tier: self.shelves[class as usize].tiers.of_need(&need), need, length, place: Place::default() }
     }
 
+    /// The same, from the first gap behind `key` on.
+    pub fn walk_behind(&self, class: u32, need: Amount, length: Micros, key: Option<(Micros, NodeIdx)>) -> Walk {
+        let walk = self.walk(class, need, length);
+        Walk { place: key.map_or(walk.place, |key| self.shelves[class as usize].gaps.behind(key)), ..walk }
+    }
+
     /// The next gap that may hold the need at `floor` or later: its instant and node.
     #[inline]
     pub fn next_gap(&mut self, walk: &mut Walk, floor: Micros) -> Option<(Micros, NodeIdx)> {

@@ -177,7 +177,7 @@ impl<'a> Sweep<'a> {
 }
 
 /// The nodes of a gang that fits now: the required ones, then the first in the order of filling.
-fn choose_now(fleet: &Fleet, profile: &mut Profile, wanted: &Wanted<'_>, now: Micros) -> Option<Vec<NodeIdx>> {
+pub fn choose_now(fleet: &Fleet, profile: &mut Profile, wanted: &Wanted<'_>, now: Micros) -> Option<Vec<NodeIdx>> {
     let fits = |node: NodeIdx, need: &Amount| {
         wanted.candidates.allows(node) && wanted.required.binary_search(&node).is_err() && profile.fits(node, need, now, wanted.length)
     };

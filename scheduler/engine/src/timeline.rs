@@ -33,6 +33,8 @@ pub struct Window {
 pub struct Change {
     /// The first changed step and the first one behind.
     steps: (usize, usize),
+    /// The first was cut off from the one before: no gap began there, and none does.
+    is_new: bool,
     pub tiers: TierSet,
 }
 
@@ -135,7 +137,9 @@ impl Timeline {
 
     /// Takes `amount` out of `from..to`.
     pub fn take(&mut self, from: Micros, to: Micros, amount: &Amount, tiers: &Tiers) -> Change {
+        let known = self.segments.len();
         let first = self.split(from);
+        let is_new = self.segments.len() > known;
         let behind = self.split(to);
         let mut lost = 0;
         for segment in &mut self.segments[first..behind] {
@@ -144,7 +148,7 @@ impl Timeline {
             lost |= segment.tiers & !left;
             segment.tiers = left;
         }
-        Change { steps: (first, behind), tiers: lost }
+        Change { steps: (first, behind), is_new, tiers: lost }
     }
 
     /// Makes `at` the beginning of a segment and returns its place.
@@ -196,7 +200,7 @@ impl Timeline {
             }
             None
         });
-        let inside = first..(behind + 1).min(self.segments.len());
+        let inside = first + usize::from(change.is_new)..(behind + 1).min(self.segments.len());
         let begin = move |i| Begin { segment: i, at: self.segments[i].from, asked: change.tiers, begun: self.begun(i) & change.tiers };
         left.chain(inside.map(begin))
     }
