@@ -42,6 +42,8 @@ const MOST_FREED: usize = 64;
 const MOST_ROOMS: usize = 16;
 /// Jobs planned next on freed nodes that are tried.
 const MOST_NEXT: usize = 8;
+/// Groups whose first job is tried, those first in the queue.
+const MOST_GROUPS: usize = 256;
 /// Jobs tried in vain.
 const MOST_TRIES: usize = 64;
 
@@ -149,9 +151,12 @@ impl Quick<'_, '_> {
         jobs.extend(self.planned_next(&freed));
         let mut turn: BinaryHeap<Reverse<(Place, Candidate)>> =
             jobs.iter().filter_map(|job| Some(Reverse((self.place(*job)?, Candidate::Job)))).collect();
-        for at in self.groups_with_room(&freed, &standing.groups) {
-            turn.extend(self.head(&mut standing.groups[at]).map(|place| Reverse((place, Candidate::Head(at)))));
+        let mut groups = self.groups_with_room(&freed, &standing.groups);
+        if groups.len() > MOST_GROUPS {
+            groups.select_nth_unstable(MOST_GROUPS);
+            groups.truncate(MOST_GROUPS);
         }
+        turn.extend(groups.into_iter().map(|(first, at)| Reverse((first, Candidate::Head(at)))));
         while let Some(Reverse((place, candidate))) = turn.pop() {
             let Candidate::Head(at) = candidate else {
                 self.consider(place, plan);
@@ -159,8 +164,13 @@ impl Quick<'_, '_> {
             };
             let group = &mut standing.groups[at];
             let (now, length) = (self.pass.now, group.length);
-            let has_room = self.tries < MOST_TRIES && freed.iter().any(|node| self.pass.profile.fits(*node, &group.least, now, length));
-            if self.met.contains(&place.job) || has_room && self.can_start(group, place.job) {
+            if self.tries == MOST_TRIES || !freed.iter().any(|node| self.pass.profile.fits(*node, &group.least, now, length)) {
+                continue;
+            }
+            let head = self.head(group);
+            if head != Some(place) {
+                turn.extend(head.map(|place| Reverse((place, candidate))));
+            } else if self.can_start(group, place.job) {
                 self.consider(place, plan);
                 turn.extend(self.head(group).map(|place| Reverse((place, candidate))));
             }
@@ -208,14 +218,14 @@ impl Quick<'_, '_> {
     }
 
     /// Groups whose jobs find room for one share at least on a freed node.
-    fn groups_with_room(&self, freed: &[NodeIdx], groups: &[Group]) -> Vec<usize> {
+    fn groups_with_room(&self, freed: &[NodeIdx], groups: &[Group]) -> Vec<(Place, usize)> {
         let rooms = rooms(self.pass.fleet, self.pass.profile, freed, self.pass.now);
         let Some(most) = rooms.iter().map(|(_, free)| *free).reduce(|a, b| a.most(&b)) else { return Vec::new() };
         let now = self.pass.now;
         let has_room = |group: &Group| {
             most.covers(&group.least) && rooms.iter().any(|(at, _)| self.pass.profile.fits(*at, &group.least, now, group.length))
         };
-        (0..groups.len()).filter(|at| has_room(&groups[*at])).collect()
+        groups.iter().zip(0..).filter(|(group, _)| has_room(group)).map(|(group, at)| (group.first, at)).collect()
     }
 
     /// The first of a group that still waits and has not been met yet.
@@ -227,6 +237,7 @@ impl Quick<'_, '_> {
         while group.jobs.front().is_some_and(|first| !is_waiting(first)) {
             group.jobs.pop_front();
         }
+        group.first = group.jobs.front().copied().unwrap_or(group.first);
         group.jobs.iter().find(|place| !self.met.contains(&place.job) && is_waiting(place)).copied()
     }
 

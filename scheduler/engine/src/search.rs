@@ -138,14 +138,14 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Opens the node if it can begin at `at`; if it can later in the same gap, it comes again then.
+    /// Opens the node if it can begin from that instant on; if from a later one in the same gap, it comes again in that order.
     fn look(&mut self, next: Ready, at: Micros) {
         if !self.wanted.candidates.allows(next.node) {
             return;
         }
         let Some(window) = self.profile.window(&self.walks[next.walk], next.node, next.from, at) else { return };
         let ready = Ready { from: window.first, is_raw: false, ..next };
-        if window.first > at {
+        if window.first > next.from {
             self.coming.push(Reverse(ready));
         } else {
             self.required_open += usize::from(self.is_required(next.node));

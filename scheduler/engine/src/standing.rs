@@ -29,6 +29,8 @@ pub struct Group {
     pub least: Amount,
     pub key: KeyId,
     pub length: Micros,
+    /// The first that waited when this was last looked at; a look at the job itself would cost more.
+    pub first: Place,
     pub jobs: VecDeque<Place>,
 }
 
@@ -56,7 +58,7 @@ impl Standing {
             let group = *index.entry((queued.key, queued.length)).or_insert_with(|| {
                 let least = keys.entries[queued.key as usize].fit.as_deref().and_then(least_need);
                 let Some(least) = least else { return usize::MAX };
-                self.groups.push(Group { least, key: queued.key, length: queued.length, jobs: VecDeque::new() });
+                self.groups.push(Group { least, key: queued.key, length: queued.length, first: place, jobs: VecDeque::new() });
                 self.groups.len() - 1
             });
             if let Some(group) = self.groups.get_mut(group) {

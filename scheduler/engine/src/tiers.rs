@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::amount::{Amount, SLOTS};
 
 /// Tiers of a class at the most.
-pub const MOST: usize = 32;
+pub const MOST: usize = 16;
 
 /// A set of tiers, one bit each.
 pub type TierSet = u32;
