@@ -1,130 +1,115 @@
-//! Time to plan a full queue: nodes of 8 GPUs, mixed jobs from one GPU to gangs of 64 nodes. `make bench` runs it.
-//!
-//! The first plan starts what fits and plans the rest; the second is what an event costs when the queue is already known.
+//! Time and memory to plan a full queue. `make bench` runs it; arguments name cases (`full`, `empty`, `nodes`, `jobs`), none runs all.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+mod world;
 
-use berth_engine::Engine;
-use berth_model::event::{Event, JobSnapshot};
-use berth_model::node::Node;
-use berth_model::policy::{Partition, Policy, Qos};
-use berth_model::resources::{Gpu, GpuDemand, Gpus, Inventory, MemoryDemand, NumaNode, Shape};
-use berth_model::state::JobState;
-use berth_model::{Bytes, JobId, Name, NodeName};
-use jiff::{SignedDuration, Timestamp};
+use std::time::{Duration, Instant};
 
-const GIB: u64 = 1 << 30;
+use berth_engine::{Engine, Plan};
+use berth_model::event::Event;
+use jiff::SignedDuration;
 
-fn node(number: u32) -> Node {
-    let numa = |id: u32| NumaNode { id, cpus: (id * 48..id * 48 + 48).collect() };
-    let gpu = |index: u32| Gpu {
-        index,
-        uuid: format!("GPU-{number}-{index}"),
-        kind: "h100".to_owned(),
-        memory_bytes: Bytes(80 * GIB),
-        numa: Some(index / 4),
-        fault: None,
-    };
-    Node {
-        name: NodeName::new(format!("n{number}")).expect("a name"),
-        inventory: Inventory {
-            cpus: (0..96).collect(),
-            numa: vec![numa(0), numa(1)],
-            sockets: 2,
-            threads_per_core: 1,
-            memory_bytes: Bytes(1024 * GIB),
-            gpus: (0..8).map(gpu).collect(),
-            facts: BTreeMap::new(),
-        },
-        features: BTreeSet::new(),
-        weight: 1,
-        is_down: false,
-        flags: BTreeSet::new(),
-        reason: None,
-    }
+use world::{fleet, now, peak_memory_mib, running_jobs, simple_job, varied_job};
+
+fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let begun = Instant::now();
+    let result = work();
+    (result, begun.elapsed())
 }
 
-/// A mix without randomness: the number decides. Sizes and time limits are those of many small and few large jobs.
-fn job(id: u64, now: Timestamp) -> JobSnapshot {
-    let mix = id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-    let (nodes, gpus) = match mix % 100 {
-        0..=54 => (1, 1),
-        55..=74 => (1, 4),
-        75..=89 => (1, 8),
-        90..=96 => (4, 8),
-        97..=98 => (16, 8),
-        _ => (64, 8),
-    };
-    let minutes = [10, 30, 60, 240, 720, 1440][(mix / 100 % 6) as usize];
-    let name = |text: &str| Name::new(text).expect("a name");
-    JobSnapshot {
-        id: JobId(id),
-        tenant: name("acme"),
-        account: name("default"),
-        user: name("ann"),
-        partition: name("main"),
-        qos: name("normal"),
-        name: String::new(),
-        state: JobState::Pending,
-        hold: None,
-        shape: Shape {
-            min_nodes: nodes,
-            max_nodes: nodes,
-            tasks: nodes * gpus,
-            tasks_per_node: Some(gpus),
-            cpus_per_task: 8,
-            memory: MemoryDemand::PerCpu(Bytes(4 * GIB)),
-            gpus: GpuDemand::PerNode(Gpus { kind: Some("h100".to_owned()), count: gpus }),
-            exclusive: false,
-        },
-        time_limit: minutes * 60,
-        submit_time: now - SignedDuration::from_secs(1_000_000 - id as i64),
-        not_before: None,
-        deadline: None,
-        nice: 0,
-        constraint: None,
-        required_nodes: BTreeSet::new(),
-        excluded_nodes: BTreeSet::new(),
-        is_expedited: false,
-        dependencies: Vec::new(),
-        dependency_any: false,
-        is_singleton: false,
-        array: None,
-        attempt: None,
+fn ms(time: Duration) -> String {
+    format!("{:.2} ms", time.as_secs_f64() * 1e3)
+}
+
+/// A fleet that is 90 % busy, a queue of 2,000 shapes.
+fn busy(nodes: u32, jobs: u64) {
+    let mut engine = fleet(nodes);
+    let running = running_jobs(nodes, jobs + 1);
+    for job in &running {
+        engine.apply(Event::Job(Box::new(job.clone())));
     }
+    (1..=jobs).for_each(|id| engine.apply(Event::Job(Box::new(varied_job(id)))));
+    let (plan, first) = timed(|| engine.plan(now()));
+    let (starts, verdicts) = (plan.starts.len(), plan.verdicts.len());
+    let planned = plan.verdicts.iter().filter(|v| v.planned_start.is_some()).count();
+    drop(plan);
+    let (plan, again) = timed(|| engine.plan(now() + SignedDuration::from_secs(1)));
+    drop(plan);
+    let arrival = median((0..EVENTS).map(|i| {
+        let job = Event::Job(Box::new(varied_job(1_000_000 + i)));
+        timed(|| react(&mut engine, job, 2 + i)).1
+    }));
+    // Ends ahead of their time, of jobs of one to sixteen nodes.
+    let end = median(running.iter().skip(30).take(EVENTS as usize).zip(0..).map(|(job, i)| {
+        let gone = Event::JobGone(job.id);
+        timed(|| react(&mut engine, gone, 2 + EVENTS + i)).1
+    }));
+    println!(
+        "{nodes:>7} {jobs:>8} {:>8} {:>12} {:>12} {:>10} / {:>10} {:>10} / {:>10} {starts:>7} {verdicts:>8} {planned:>8} {:>6} MiB",
+        running.len(),
+        ms(first),
+        ms(again),
+        ms(arrival.0),
+        ms(arrival.1),
+        ms(end.0),
+        ms(end.1),
+        peak_memory_mib()
+    );
+}
+
+/// Events of each kind, for medians.
+const EVENTS: u64 = 101;
+
+/// One event, and the quick plan that heeds it, so many milliseconds after the full plan.
+fn react(engine: &mut Engine, event: Event, at: u64) -> Plan {
+    engine.apply(event);
+    let plan = engine.quick_plan(now() + SignedDuration::from_millis(1_000 + at as i64));
+    assert!(!plan.is_full, "these events need no full plan");
+    plan
+}
+
+/// Median and greatest.
+fn median(times: impl Iterator<Item = Duration>) -> (Duration, Duration) {
+    let mut times: Vec<Duration> = times.collect();
+    times.sort();
+    (times[times.len() / 2], times[times.len() - 1])
+}
+
+/// An empty fleet, a queue of six shapes.
+fn empty(nodes: u32, jobs: u64) {
+    let mut engine = fleet(nodes);
+    (1..=jobs).for_each(|id| engine.apply(Event::Job(Box::new(simple_job(id)))));
+    let (plan, first) = timed(|| engine.plan(now()));
+    let (starts, verdicts) = (plan.starts.len(), plan.verdicts.len());
+    drop(plan);
+    let (_, again) = timed(|| engine.plan(now() + SignedDuration::from_secs(1)));
+    println!("{nodes:>7} {jobs:>8} {:>13} {:>13} {starts:>7} {verdicts:>8}", ms(first), ms(again));
 }
 
 fn main() {
-    println!("{:>7} {:>8} {:>12} {:>9} {:>12} {:>12}", "nodes", "jobs", "first plan", "starts", "verdicts", "next plan");
-    for nodes in [1_000, 10_000, 30_000] {
-        for jobs in [3_000, 10_000, 100_000] {
-            let now: Timestamp = "2026-01-01T12:00:00Z".parse().expect("an instant");
-            let mut engine = Engine::new();
-            engine.apply(Event::Policy(Policy::default()));
-            engine.apply(Event::Qos(Qos {
-                name: Name::new("normal").expect("a name"),
-                priority: 0,
-                max_time_seconds: None,
-                allow_tenants: BTreeSet::new(),
-                description: None,
-            }));
-            engine.apply(Event::Partition(Partition::of_all_nodes(Name::new("main").expect("a name"))));
-            (1..=nodes).for_each(|n| engine.apply(Event::Node(Box::new(node(n)))));
-            (1..=jobs).for_each(|id| engine.apply(Event::Job(Box::new(job(id, now)))));
-            let begun = Instant::now();
-            let plan = engine.plan(now);
-            let first = begun.elapsed();
-            let begun = Instant::now();
-            let _ = engine.plan(now + SignedDuration::from_secs(1));
-            let next = begun.elapsed();
-            println!(
-                "{nodes:>7} {jobs:>8} {:>9.1} ms {:>9} {:>12} {:>9.1} ms",
-                first.as_secs_f64() * 1e3,
-                plan.starts.len(),
-                plan.verdicts.len(),
-                next.as_secs_f64() * 1e3
-            );
+    let cases: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let wants = |case: &str| cases.is_empty() || cases.iter().any(|c| c == case);
+    let busy_head = || {
+        println!(
+            "{:>7} {:>8} {:>8} {:>13} {:>13} {:>7} {:>8} {:>8} {:>10}",
+            "nodes", "jobs", "running", "first plan", "next plan", "starts", "verdicts", "planned", "peak"
+        )
+    };
+    if wants("full") {
+        busy_head();
+        busy(30_000, 100_000);
+    }
+    if wants("nodes") {
+        busy_head();
+        [3_000, 7_500, 15_000].into_iter().for_each(|nodes| busy(nodes, 100_000));
+    }
+    if wants("jobs") {
+        busy_head();
+        [10_000, 25_000, 50_000].into_iter().for_each(|jobs| busy(30_000, jobs));
+    }
+    if wants("empty") {
+        println!("{:>7} {:>8} {:>13} {:>13} {:>7} {:>8}", "nodes", "jobs", "first plan", "next plan", "starts", "verdicts");
+        for nodes in [1_000, 10_000, 30_000] {
+            [3_000, 10_000, 100_000].into_iter().for_each(|jobs| empty(nodes, jobs));
         }
     }
 }

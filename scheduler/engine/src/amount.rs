@@ -58,10 +58,10 @@ impl Amount {
 
     pub fn plus(&self, other: &Amount) -> Amount {
         let mut sum = *self;
-        sum.cpus += other.cpus;
+        sum.cpus = sum.cpus.saturating_add(other.cpus);
         sum.memory = sum.memory.saturating_add(other.memory);
         for (have, more) in sum.gpus.iter_mut().zip(&other.gpus) {
-            *have += *more;
+            *have = have.saturating_add(*more);
         }
         sum
     }
@@ -75,6 +75,17 @@ impl Amount {
             *mine = (*mine).min(*theirs);
         }
         least
+    }
+
+    /// The greater of each.
+    pub fn most(&self, other: &Amount) -> Amount {
+        let mut most = *self;
+        most.cpus = most.cpus.max(other.cpus);
+        most.memory = most.memory.max(other.memory);
+        for (mine, theirs) in most.gpus.iter_mut().zip(&other.gpus) {
+            *mine = (*mine).max(*theirs);
+        }
+        most
     }
 
     pub fn gpu_count(&self) -> u32 {

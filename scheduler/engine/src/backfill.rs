@@ -1,14 +1,14 @@
 //! Backfill: walk the queue and give each job its earliest instant on the profile.
 //!
 //! Now is a start. Later is a planned start: its nodes are taken off the profile, so no later job can delay it, and a later job
-//! starts only where it ends in time or stands elsewhere. The first [`Settings::depth`](crate::Settings) jobs get planned starts;
-//! beyond, jobs are only tried now (they still respect all planned starts). Jobs that can never fit are no obstacle.
+//! starts only where it ends in time or stands elsewhere. By default every job gets a planned start; beyond
+//! [`Settings::depth`](crate::Settings) jobs are only tried now (they still respect all planned starts). Jobs that can never fit are no obstacle.
 //! Of one array at most [`ARRAY_DEPTH`] tasks get planned starts in a pass, as with Slurm's `bf_max_job_array_resv`.
 
 use berth_model::JobId;
 
 use crate::amount::{Micros, NEVER};
-use crate::fit::Fitness;
+use crate::fit::{Fit, Fitness};
 use crate::fleet::NodeIdx;
 use crate::keys::KeyId;
 use crate::pass::{Found, Pass};
@@ -47,8 +47,6 @@ pub enum Wait {
 #[derive(Debug)]
 pub struct Outcome {
     pub wait: Wait,
-    /// Only planned starts of jobs ahead keep it from starting.
-    pub is_room_now: bool,
     pub started: usize,
 }
 
@@ -58,8 +56,9 @@ pub fn walk(pass: &mut Pass<'_>, queue: &[Queued], depth: usize, starts: &mut Ve
     queue.iter().map(|queued| consider(pass, queued, depth, &mut planned, starts)).collect()
 }
 
-fn consider(pass: &mut Pass<'_>, queued: &Queued, depth: usize, planned: &mut usize, starts: &mut Vec<Start>) -> Outcome {
-    let mut outcome = Outcome { wait: Wait::No, is_room_now: false, started: 0 };
+/// Starts or plans one job, or the tasks of one array. `planned` counts planned starts up to `depth`.
+pub fn consider(pass: &mut Pass<'_>, queued: &Queued, depth: usize, planned: &mut usize, starts: &mut Vec<Start>) -> Outcome {
+    let mut outcome = Outcome { wait: Wait::No, started: 0 };
     let fit = pass.fit(queued.key);
     if fit.fitness != Fitness::Fits {
         outcome.wait = Wait::Unfit(fit.fitness);
@@ -79,7 +78,7 @@ fn consider(pass: &mut Pass<'_>, queued: &Queued, depth: usize, planned: &mut us
                 outcome.started += 1;
             }
             Some(found) => {
-                pass.reserve(queued.key, &fit, &found, queued.length);
+                pass.reserve(queued.job, queued.key, &fit, &found, queued.length);
                 *planned += 1;
                 reserved += 1;
                 keep_first(&mut outcome.wait, &found);
@@ -92,10 +91,24 @@ fn consider(pass: &mut Pass<'_>, queued: &Queued, depth: usize, planned: &mut us
             }
         }
     }
-    if !matches!(outcome.wait, Wait::No) {
-        outcome.is_room_now = pass.has_room_now(queued.key, &fit);
-    }
     outcome
+}
+
+/// Makes the planned start of an even gang, whose time has come, on the nodes it has; or puts it off until their holders end.
+pub fn claim(pass: &mut Pass<'_>, queued: &Queued, fit: &Fit, starts: &mut Vec<Start>) -> Outcome {
+    let found = pass.claim(queued.job, queued.key);
+    let deadline = queued.deadline.map_or(NEVER, |deadline| deadline.saturating_sub(queued.length));
+    if found.at > deadline {
+        return Outcome { wait: Wait::TooLate, started: 0 };
+    }
+    if found.at > pass.now {
+        pass.reserve(queued.job, queued.key, fit, &found, queued.length);
+        let nodes = found.parts.iter().map(|(node, _)| *node).collect();
+        return Outcome { wait: Wait::Planned { at: found.at, nodes }, started: 0 };
+    }
+    let nodes = pass.start(queued.job, None, queued.key, fit, &found, queued.length);
+    starts.push(Start { job: queued.job, array_index: None, nodes });
+    Outcome { wait: Wait::No, started: 1 }
 }
 
 /// An array is shown with the planned start of its first waiting task.

@@ -2,12 +2,13 @@
 
 use berth_model::event::JobSnapshot;
 use berth_model::resources::{GpuDemand, MemoryDemand, Shape};
-use berth_model::verdict::{PlannedStart, Verdict};
-use berth_model::{JobId, hostlist};
+use berth_model::verdict::Verdict;
+use berth_model::{JobId, Name, hostlist};
 use jiff::Timestamp;
 
 use crate::amount::{Amount, Micros, NEVER, timestamp};
-use crate::fit::{Fit, Fitness};
+use crate::filling::Filling;
+use crate::fit::{Candidates, Fit, Fitness};
 use crate::fleet::{Fleet, NodeIdx};
 
 /// Jobs named as holders in one verdict, at most.
@@ -59,24 +60,21 @@ impl Words for Verdict {
     }
 }
 
-/// What the nodes of a key have free now, and who holds the rest: worked out once a key and pass.
+/// What the nodes of a ground have free now, and who holds the rest: worked out once a ground and plan.
 #[derive(Clone, Debug)]
 pub struct Ground {
     pub have: String,
     pub holders: Vec<String>,
 }
 
-pub fn ground(fleet: &Fleet, fit: &Fit) -> Ground {
+pub fn ground(fleet: &Fleet, filling: &Filling, candidates: &Candidates) -> Ground {
     let mut free = Amount::default();
     let mut ends: Vec<(Micros, JobId)> = Vec::new();
-    for at in &fit.candidates.usable {
-        let mut left = fleet.class(*at).total;
-        for holding in &fleet.nodes[*at as usize].holdings {
-            left = left.minus(&fleet.amount(*at, holding));
-            ends.push((holding.end, holding.owner));
-        }
-        free = free.plus(&left);
+    for at in &candidates.usable {
+        free = free.plus(&filling.free[*at as usize]);
+        ends.extend(fleet.nodes[*at as usize].holdings.iter().map(|h| (h.end, h.owner)));
     }
+    // A gang has an end on each node; the first few ends of all may be one job's.
     ends.sort_unstable();
     let mut holders: Vec<String> = Vec::new();
     for (_, job) in ends {
@@ -88,9 +86,58 @@ pub fn ground(fleet: &Fleet, fit: &Fit) -> Ground {
             break;
         }
     }
-    let nodes = fit.candidates.usable.len();
+    let nodes = candidates.usable.len();
     let gpus = if free.gpu_count() > 0 { format!(", {} GPUs", free.gpu_count()) } else { String::new() };
     Ground { have: format!("{} CPUs{gpus} free on {nodes} nodes", free.cpus), holders }
+}
+
+/// Whether a gang of the key could start now if nobody had planned starts.
+pub fn has_room(fleet: &Fleet, filling: &Filling, fit: &Fit) -> bool {
+    let required = fit.candidates.required.as_deref().unwrap_or_default();
+    fit.variants.iter().any(|variant| {
+        let classes = fit.candidates.classes.iter().filter_map(|class| variant.needs[*class as usize].as_ref().map(|need| (*class, need)));
+        let ready = classes.flat_map(|(class, need)| filling.with_room(class, need)).filter(|(_, _, at)| fit.candidates.allows(*at));
+        let carries = |at: &NodeIdx| {
+            let need = variant.needs[fleet.nodes[*at as usize].class as usize].as_ref();
+            need.is_some_and(|need| filling.free[*at as usize].covers(need))
+        };
+        required.iter().all(carries) && ready.take(variant.nodes as usize).count() == variant.nodes as usize
+    })
+}
+
+/// What jobs of one key share in their verdicts.
+#[derive(Debug)]
+pub struct Common {
+    pub has_room: bool,
+    verdict: Verdict,
+}
+
+impl Common {
+    pub fn of(partition: &Name, shape: &Shape, ground: &Ground, has_room: bool) -> Self {
+        let object = format!("partition/{partition}");
+        let mut verdict = if has_room {
+            say("priority", "a job must not delay the planned starts of jobs ahead of it", object)
+                .have("room now, but planned for jobs ahead")
+                .advice("a shorter time limit may let it start before them")
+        } else {
+            say("resources", "all of a job's nodes must have room at the same time", object)
+                .have(ground.have.clone())
+                .holders(ground.holders.clone())
+                .advice("nothing to do: it starts when the jobs that hold the resources end")
+        };
+        verdict.need = Some(words(shape));
+        Common { has_room, verdict }
+    }
+
+    /// The verdict of a job that waits for resources, or behind jobs ahead of it.
+    pub fn waits(&self, ahead: &[JobId], at: Option<Micros>) -> Verdict {
+        let mut verdict = self.verdict.clone();
+        if self.has_room {
+            verdict.holders = ahead.iter().rev().take(MOST_HOLDERS).map(|job| format!("job/{job}")).collect();
+        }
+        verdict.clears_at = at.filter(|at| *at < NEVER).map(timestamp);
+        verdict
+    }
 }
 
 /// A shape in words: `4 nodes, 8 tasks of 12 CPUs, 8 GPUs a node`.
@@ -112,26 +159,6 @@ pub fn words(shape: &Shape) -> String {
     };
     let whole = if shape.exclusive { ", whole nodes" } else { "" };
     format!("{nodes}, {tasks}{memory}{gpus}{whole}")
-}
-
-/// A job that waits for resources, or behind jobs ahead of it.
-pub fn waits(job: &JobSnapshot, ground: &Ground, is_room_now: bool, ahead: &[JobId], at: Option<Micros>) -> Verdict {
-    let object = format!("partition/{}", job.partition);
-    let mut verdict = if is_room_now {
-        let holders = ahead.iter().rev().take(MOST_HOLDERS).map(|j| format!("job/{j}")).collect();
-        say("priority", "a job must not delay the planned starts of jobs ahead of it", object)
-            .have("room now, but planned for jobs ahead")
-            .holders(holders)
-            .advice("a shorter time limit may let it start before them")
-    } else {
-        say("resources", "all of a job's nodes must have room at the same time", object)
-            .have(ground.have.clone())
-            .holders(ground.holders.clone())
-            .advice("nothing to do: it starts when the jobs that hold the resources end")
-    };
-    verdict.need = Some(words(&job.shape));
-    verdict.clears_at = at.filter(|at| *at < NEVER).map(timestamp);
-    verdict
 }
 
 /// A job that no start can be found for.
@@ -158,7 +185,10 @@ pub fn unfit(fleet: &Fleet, job: &JobSnapshot, fit: &Fit, fitness: Fitness) -> V
     }
 }
 
-fn names(fleet: &Fleet, nodes: &[NodeIdx]) -> String {
+pub fn names(fleet: &Fleet, nodes: &[NodeIdx]) -> String {
+    if let [only] = nodes {
+        return fleet.nodes[*only as usize].node.name.to_string();
+    }
     hostlist::fold(nodes.iter().map(|at| &fleet.nodes[*at as usize].node.name))
 }
 
@@ -187,8 +217,4 @@ fn largest(fleet: &Fleet, nodes: &[NodeIdx]) -> String {
         ),
         None => "no nodes in service".to_owned(),
     }
-}
-
-pub fn planned(fleet: &Fleet, at: Micros, nodes: &[NodeIdx]) -> PlannedStart {
-    PlannedStart { at: timestamp(at), nodes: names(fleet, nodes) }
 }

@@ -19,6 +19,10 @@ use crate::shape::{NodeLimits, Share, even_share, is_even_only, node_counts, nod
 /// The nodes of a ground.
 #[derive(Debug, Default)]
 pub struct Candidates {
+    /// Classes that have candidates in service, ascending.
+    pub classes: Vec<u32>,
+    /// Ascending: nodes of these classes that are no candidates all the same.
+    excluded: Vec<NodeIdx>,
     /// In service, ascending.
     pub usable: Vec<NodeIdx>,
     /// Down, drained or the like, ascending.
@@ -29,6 +33,14 @@ pub struct Candidates {
     pub required: Option<Vec<NodeIdx>>,
     /// Required nodes that are known candidates, in service or not.
     is_required_known: bool,
+}
+
+impl Candidates {
+    /// A node of one of the classes is a candidate.
+    #[inline]
+    pub fn allows(&self, node: NodeIdx) -> bool {
+        self.excluded.is_empty() || self.excluded.binary_search(&node).is_err()
+    }
 }
 
 /// An even gang of `nodes`, and what each class must give to it.
@@ -63,9 +75,11 @@ pub struct Fit {
 pub fn candidates(fleet: &Fleet, ground: &Ground) -> Candidates {
     let admits: Vec<bool> = fleet.classes.iter().map(|class| class_matches(class, ground)).collect();
     let mut found = Candidates { usable_by_class: vec![0; admits.len()], all_by_class: vec![0; admits.len()], ..Candidates::default() };
+    found.excluded = ground.excluded.iter().filter_map(|name| fleet.find(name)).collect();
+    found.excluded.sort_unstable();
     for (i, entry) in fleet.nodes.iter().enumerate() {
         let class = entry.class as usize;
-        if !admits[class] || (!ground.excluded.is_empty() && ground.excluded.contains(&entry.node.name)) {
+        if !admits[class] || found.excluded.binary_search(&(i as NodeIdx)).is_ok() {
             continue;
         }
         found.all_by_class[class] += 1;
@@ -76,6 +90,7 @@ pub fn candidates(fleet: &Fleet, ground: &Ground) -> Candidates {
             found.unusable.push(i as NodeIdx);
         }
     }
+    found.classes = (0..).zip(&found.usable_by_class).filter(|(_, nodes)| **nodes > 0).map(|(class, _)| class).collect();
     let mut required: Vec<Option<NodeIdx>> = ground.required.iter().map(|name| fleet.find(name)).collect();
     required.sort_unstable();
     let is_in = |list: &[NodeIdx], at: &Option<NodeIdx>| at.is_some_and(|at| list.binary_search(&at).is_ok());
@@ -89,16 +104,8 @@ fn class_matches(class: &Class, ground: &Ground) -> bool {
         && ground.constraint.as_ref().is_none_or(|alternatives| alternatives.iter().any(|all| all.is_subset(&class.features)))
 }
 
-/// Works out a key for the present fleet. `grounds` remembers candidates already found.
-pub fn work_out(fleet: &Fleet, partitions: &BTreeMap<Name, Partition>, key: &Key, grounds: &mut BTreeMap<Ground, Arc<Candidates>>) -> Fit {
-    let candidates = match grounds.get(&key.ground) {
-        Some(known) => known.clone(),
-        None => {
-            let found = Arc::new(candidates(fleet, &key.ground));
-            grounds.insert(key.ground.clone(), found.clone());
-            found
-        }
-    };
+/// Works out a key for the present fleet.
+pub fn work_out(fleet: &Fleet, partitions: &BTreeMap<Name, Partition>, key: &Key, candidates: Arc<Candidates>) -> Fit {
     let limits = partitions.get(&key.ground.partition).map(NodeLimits::of).unwrap_or_default();
     let shape = &key.shape;
     let required = key.ground.required.len();

@@ -5,6 +5,7 @@
 //! partitions and weight. All questions about whether a shape can ever fit are asked once a class.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use berth_model::node::Node;
 use berth_model::policy::Partition;
@@ -35,11 +36,14 @@ pub struct Holding {
     pub cpus: Vec<u32>,
     pub gpus: Vec<u32>,
     pub memory: u64,
+    /// What it takes from what may be given to jobs. The fleet keeps it.
+    pub amount: Amount,
 }
 
 impl Holding {
     pub fn of(owner: JobId, array_index: Option<u32>, is_provisional: bool, end: Micros, allocation: &NodeAllocation) -> Self {
         Holding {
+            amount: Amount::default(),
             owner,
             array_index,
             is_provisional,
@@ -53,7 +57,7 @@ impl Holding {
 
 #[derive(Clone, Debug)]
 pub struct FleetNode {
-    pub node: Node,
+    pub node: Arc<Node>,
     pub class: u32,
     pub is_usable: bool,
     /// Sorted ids of the CPUs that jobs may use.
@@ -96,10 +100,10 @@ impl Membership {
 }
 
 impl Fleet {
-    pub fn build(nodes: &BTreeMap<NodeName, Node>, partitions: &BTreeMap<Name, Partition>) -> Self {
+    pub fn build(nodes: &BTreeMap<NodeName, Arc<Node>>, partitions: &BTreeMap<Name, Partition>) -> Self {
         let mut fleet =
             Fleet { memberships: partitions.values().map(|p| (p.name.clone(), Membership::of(p))).collect(), ..Fleet::default() };
-        let mut ordered: Vec<&Node> = nodes.values().collect();
+        let mut ordered: Vec<&Arc<Node>> = nodes.values().collect();
         ordered.sort_by_cached_key(|node| natural(node.name.as_str()));
         for node in ordered {
             let entry = fleet.entry(node.clone());
@@ -114,13 +118,19 @@ impl Fleet {
     }
 
     /// Replaces a known node; what is held there stays.
-    pub fn replace(&mut self, at: NodeIdx, node: Node) {
-        let mut entry = self.entry(node);
-        entry.holdings = std::mem::take(&mut self.nodes[at as usize].holdings);
-        self.nodes[at as usize] = entry;
+    pub fn replace(&mut self, at: NodeIdx, node: Arc<Node>) {
+        let entry = self.entry(node);
+        let holdings = std::mem::replace(&mut self.nodes[at as usize], entry).holdings;
+        holdings.into_iter().for_each(|holding| self.hold(at, holding));
     }
 
-    fn entry(&mut self, node: Node) -> FleetNode {
+    /// Adds what an attempt or a start holds on a node.
+    pub fn hold(&mut self, at: NodeIdx, holding: Holding) {
+        let amount = self.amount(at, &holding);
+        self.nodes[at as usize].holdings.push(Holding { amount, ..holding });
+    }
+
+    fn entry(&mut self, node: Arc<Node>) -> FleetNode {
         let class = self.classify(&node);
         let next = self.classes.len() as u32;
         let class = *self.class_index.entry(class).or_insert_with_key(|class| {
@@ -150,7 +160,7 @@ impl Fleet {
     }
 
     /// What a holding takes from what may be given to jobs: CPUs that the node no longer has and GPUs at fault are no loss.
-    pub fn amount(&self, at: NodeIdx, holding: &Holding) -> Amount {
+    fn amount(&self, at: NodeIdx, holding: &Holding) -> Amount {
         let entry = &self.nodes[at as usize];
         let class = &self.classes[entry.class as usize];
         let mut amount = Amount { memory: holding.memory, ..Amount::default() };

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_model::event::JobSnapshot;
+use berth_model::policy::Partition;
 use berth_model::resources::Shape;
 use berth_model::{Name, NodeName};
 
-use crate::fit::Fit;
+use crate::fit::{Candidates, Fit, candidates, work_out};
+use crate::fleet::Fleet;
 
 pub type KeyId = u32;
 
@@ -45,8 +47,8 @@ impl Key {
 pub struct KeyEntry {
     pub key: Arc<Key>,
     uses: u32,
-    /// Worked out for the fleet of this epoch.
-    pub fit: Option<(u64, Arc<Fit>)>,
+    /// Worked out for the present fleet.
+    pub fit: Option<Arc<Fit>>,
 }
 
 /// Keys in use. Ids are reused and never decide anything.
@@ -55,9 +57,37 @@ pub struct Keys {
     pub entries: Vec<KeyEntry>,
     ids: BTreeMap<Arc<Key>, KeyId>,
     free: Vec<KeyId>,
+    /// Candidates found for the present fleet.
+    grounds: BTreeMap<Ground, Arc<Candidates>>,
 }
 
 impl Keys {
+    /// The fleet or the partitions have changed: all that was worked out is void.
+    pub fn forget_fits(&mut self) {
+        self.entries.iter_mut().for_each(|entry| entry.fit = None);
+        self.grounds.clear();
+    }
+
+    /// What is worked out for a key, once a fleet.
+    pub fn fit(&mut self, id: KeyId, fleet: &Fleet, partitions: &BTreeMap<Name, Partition>) -> Arc<Fit> {
+        let entry = &mut self.entries[id as usize];
+        if let Some(fit) = &entry.fit {
+            return fit.clone();
+        }
+        let key = &entry.key;
+        let candidates = match self.grounds.get(&key.ground) {
+            Some(known) => known.clone(),
+            None => {
+                let found = Arc::new(candidates(fleet, &key.ground));
+                self.grounds.insert(key.ground.clone(), found.clone());
+                found
+            }
+        };
+        let fit = Arc::new(work_out(fleet, partitions, key, candidates));
+        entry.fit = Some(fit.clone());
+        fit
+    }
+
     pub fn acquire(&mut self, key: Key) -> KeyId {
         if let Some(id) = self.ids.get(&key) {
             self.entries[*id as usize].uses += 1;

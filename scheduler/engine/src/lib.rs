@@ -3,25 +3,37 @@
 //! Pure: no I/O, no wall clock, no randomness. The same events and the same instants give the same plans. The policy is Slurm's
 //! (backfill over a profile of free resources); where it differs, time is half-open intervals and devices are planned singly.
 //!
-//! The rooms, in the order of a plan: [`eligible`], [`priority`], [`shape`] and [`fit`], [`profile`] and [`search`], [`backfill`],
-//! [`place`], [`explain`]. [`fleet`] keeps the nodes, [`engine`] the state that events change.
+//! The rooms, in the order of a plan: [`eligible`] and [`priority`] ([`queue`]), [`shape`] and [`fit`], [`profile`] ([`timeline`],
+//! [`gaps`], [`filling`]) and [`search`] ([`singles`], [`floors`]), [`backfill`], [`place`], [`explain`] ([`verdicts`]). [`fleet`] keeps the
+//! nodes, [`engine`] the state that events change, [`full`] and [`quick`] the two plans.
 
 mod amount;
 mod backfill;
+mod bookings;
 mod eligible;
 mod engine;
 mod explain;
+mod filling;
 mod fit;
 mod fleet;
+mod floors;
+mod full;
+mod gaps;
 mod keys;
 mod pass;
 mod place;
 mod plan;
 mod priority;
 mod profile;
+mod queue;
+mod quick;
 mod search;
 mod shape;
+mod singles;
+mod standing;
+mod tiers;
 mod timeline;
+mod verdicts;
 
 pub use engine::{Engine, Settings};
 pub use plan::{Plan, Start};

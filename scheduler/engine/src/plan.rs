@@ -11,7 +11,9 @@ pub struct Plan {
     pub now: Timestamp,
     /// What starts now, in queue order.
     pub starts: Vec<Start>,
-    /// One for every job that stays pending, in queue order. The loop writes those that changed.
+    /// Every pending job was considered. Else the plan answers events alone, and speaks only of jobs whose answer it changed.
+    pub is_full: bool,
+    /// A full plan: one for every job that stays pending, in queue order. The loop writes those that changed.
     pub verdicts: Vec<JobVerdict>,
     /// Pending jobs past their deadline, by id.
     pub expired: Vec<JobId>,
@@ -31,7 +33,7 @@ pub struct Start {
 
 impl Plan {
     pub(crate) fn at(now: Timestamp) -> Self {
-        Plan { now, starts: Vec::new(), verdicts: Vec::new(), expired: Vec::new(), overdue: Vec::new(), wake_at: None }
+        Plan { now, is_full: true, starts: Vec::new(), verdicts: Vec::new(), expired: Vec::new(), overdue: Vec::new(), wake_at: None }
     }
 
     /// Wakes the loop no later than `at`.

@@ -1,91 +1,245 @@
-//! The profile: free resources of all nodes over future instants, during one pass and between passes.
+//! The profile: free resources of all nodes over future instants.
 //!
-//! Between passes it holds running attempts and unconfirmed starts alone, so that a plan after one event costs little. A pass
-//! adds planned starts and takes them out again at its end, by rebuilding the nodes it touched.
+//! It holds running attempts, starts and planned starts, and stays between plans: an event changes the lines of the nodes it
+//! concerns, and a quick plan goes on from there. A full plan begins it anew without planned starts.
 //!
 //! Attempts end at `started_at` (before that, `allocated_at`) + time limit. What should have ended by now, and what is
 //! cleaning up, is taken to end one second from now.
+//!
+//! Besides the lines it keeps two orders, both by class: the [gaps](crate::gaps) by the instant at which they begin, and the
+//! [filling](crate::filling) of what is free now. Reservations will be further bookings here, with a view that leaves them out for
+//! the jobs they let in.
 
-use crate::amount::{Amount, Micros, SECOND};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use berth_model::JobId;
+
+use crate::amount::{Amount, Micros, NEVER, SECOND};
+use crate::filling::Filling;
 use crate::fleet::{Fleet, NodeIdx};
-use crate::timeline::Timeline;
+use crate::gaps::{Gaps, Place};
+use crate::tiers::{Tiers, members};
+use crate::timeline::{Begin, Held, Timeline, Window};
+
+/// A planned start's part on one node.
+#[derive(Clone, Copy, Debug)]
+pub struct Booking {
+    pub job: JobId,
+    pub held: Held,
+}
+
+/// The gaps of one class.
+#[derive(Debug, Default)]
+struct Shelf {
+    tiers: Tiers,
+    gaps: Gaps,
+}
 
 #[derive(Debug, Default)]
 pub struct Profile {
+    /// The instant of the last full plan: nothing is indexed before.
+    origin: Micros,
     pub lines: Vec<Timeline>,
-    /// Free now if nobody had planned starts: what running attempts and the starts of this pass leave.
-    pub free_now: Vec<Amount>,
-    /// Raised when a node's line changes within a pass.
-    pub version: Vec<u32>,
-    /// The order of filling now: weight, then least GPUs, CPUs left.
-    pub rank_now: Vec<u64>,
-    touched: Vec<NodeIdx>,
-    is_touched: Vec<bool>,
+    pub filling: Filling,
+    /// By node.
+    bookings: Vec<Vec<Booking>>,
+    /// By class.
+    shelves: Vec<Shelf>,
+    /// When holders should have ended. May name nodes whose holders have gone.
+    ends: BinaryHeap<Reverse<(Micros, NodeIdx)>>,
 }
 
 impl Profile {
-    pub fn of(fleet: &Fleet) -> Self {
+    /// What is held now, without planned starts. `needs` are the amounts that jobs will ask for, by class, with their numbers of jobs.
+    pub fn begin(&mut self, fleet: &Fleet, needs: &[BTreeMap<Amount, u32>], now: Micros) {
         let n = fleet.nodes.len();
-        let mut profile = Profile {
-            lines: vec![Timeline::default(); n],
-            free_now: vec![Amount::default(); n],
-            version: vec![0; n],
-            rank_now: vec![0; n],
-            touched: Vec::new(),
-            is_touched: vec![false; n],
-        };
-        for node in 0..n as NodeIdx {
-            profile.rebuild(fleet, node, Micros::MIN);
+        self.origin = now;
+        self.lines.resize_with(n, Timeline::default);
+        self.bookings.resize_with(n, Vec::new);
+        self.bookings.iter_mut().for_each(Vec::clear);
+        self.shelves = needs.iter().map(|needs| Shelf { tiers: Tiers::of(needs), gaps: Gaps::default() }).collect();
+        let mut ends = Vec::new();
+        let mut entries = vec![Vec::new(); fleet.classes.len()];
+        for at in 0..n as NodeIdx {
+            let entry = &fleet.nodes[at as usize];
+            ends.extend(entry.holdings.iter().map(|h| Reverse((h.end, at))));
+            self.draw(fleet, at, now);
+            if entry.is_usable {
+                let line = &self.lines[at as usize];
+                let gaps = line.gaps().map(|begin| (begin.at.max(now), at, self.ends_of(line, &begin)));
+                entries[entry.class as usize].extend(gaps);
+            }
         }
-        profile
+        self.ends = BinaryHeap::from(ends);
+        for (shelf, mut entries) in self.shelves.iter_mut().zip(entries) {
+            entries.sort_unstable_by_key(|(from, at, _)| (*from, *at));
+            shelf.gaps.build(now, shelf.tiers.len(), &entries);
+        }
+        self.filling.build(fleet, self.lines.iter().map(|line| *line.free_at(now)).collect());
     }
 
-    /// Derives a node's line from what is held there. `now` clamps overdue ends; [`Micros::MIN`] leaves them.
-    pub fn rebuild(&mut self, fleet: &Fleet, at: NodeIdx, now: Micros) {
-        let soon = now.saturating_add(SECOND);
+    /// Draws a node's line from what is held and booked there. `now` clamps overdue ends.
+    fn draw(&mut self, fleet: &Fleet, at: NodeIdx, now: Micros) {
         let entry = &fleet.nodes[at as usize];
-        let mut releases: Vec<(Micros, Amount)> =
-            entry.holdings.iter().map(|h| (if h.end <= now { soon } else { h.end }, fleet.amount(at, h))).collect();
-        let i = at as usize;
-        self.lines[i] = Timeline::of(fleet.classes[entry.class as usize].total, &mut releases);
-        self.free_now[i] = *self.lines[i].free_at(Micros::MIN);
-        self.version[i] = self.version[i].wrapping_add(1);
-        self.rank(fleet, at);
+        let soon = now.saturating_add(SECOND);
+        let holdings = entry.holdings.iter().map(|h| {
+            let to = if h.end <= now { soon } else { h.end };
+            Held { from: Micros::MIN, to, amount: h.amount }
+        });
+        let held = holdings.chain(self.bookings[at as usize].iter().map(|booking| booking.held));
+        let tiers = &self.shelves[entry.class as usize].tiers;
+        self.lines[at as usize].rebuild(fleet.classes[entry.class as usize].total, held, tiers);
     }
 
-    fn rank(&mut self, fleet: &Fleet, at: NodeIdx) {
-        self.rank_now[at as usize] = fill_rank(fleet.class(at).weight, &self.free_now[at as usize]);
+    fn ends_of(&self, line: &Timeline, begin: &Begin) -> [i32; crate::tiers::MOST] {
+        let mut ends = Gaps::NO_ENDS;
+        for tier in members(begin.begun) {
+            ends[tier] = Gaps::end(self.origin, line.gap_end(begin.segment, tier));
+        }
+        ends
     }
 
-    /// Marks a node whose line is clamped or carries planned starts.
-    pub fn touch(&mut self, at: NodeIdx) {
-        if !std::mem::replace(&mut self.is_touched[at as usize], true) {
-            self.touched.push(at);
+    /// Draws a node anew after what it holds has changed.
+    pub fn redraw(&mut self, fleet: &Fleet, at: NodeIdx, now: Micros) {
+        let entry = &fleet.nodes[at as usize];
+        let class = entry.class as usize;
+        if entry.is_usable {
+            let shelf = &mut self.shelves[class];
+            for begin in self.lines[at as usize].gaps() {
+                shelf.gaps.set((begin.at.max(self.origin), at), begin.asked, 0, &Gaps::NO_ENDS);
+            }
+        }
+        self.draw(fleet, at, now);
+        let line = &self.lines[at as usize];
+        if entry.is_usable {
+            for begin in line.gaps() {
+                let ends = self.ends_of(line, &begin);
+                self.shelves[class].gaps.set((begin.at.max(self.origin), at), begin.asked, begin.begun, &ends);
+            }
+        }
+        let held = entry.holdings.iter().fold(Amount::default(), |sum, h| sum.plus(&h.amount));
+        self.filling.set(fleet, at, fleet.classes[class].total.minus(&held));
+        self.ends.extend(entry.holdings.iter().filter(|h| h.end > now).map(|h| Reverse((h.end, at))));
+    }
+
+    /// Nodes whose holders should have ended by now are drawn anew, so that they end in a second. `true`: there are some.
+    pub fn clamp_overdue(&mut self, fleet: &Fleet, now: Micros) -> bool {
+        let mut overdue = Vec::new();
+        while let Some(Reverse((_, at))) = self.ends.peek().filter(|Reverse((end, _))| *end <= now) {
+            if fleet.nodes[*at as usize].holdings.iter().any(|h| h.end <= now) {
+                overdue.push(*at);
+            }
+            self.ends.pop();
+        }
+        overdue.sort_unstable();
+        overdue.dedup();
+        for at in &overdue {
+            self.redraw(fleet, *at, now);
+            self.ends.push(Reverse((now.saturating_add(SECOND), *at)));
+        }
+        !overdue.is_empty()
+    }
+
+    /// Takes a start: it holds `amount` from now on.
+    pub fn start(&mut self, fleet: &Fleet, at: NodeIdx, held: Held) {
+        let left = self.filling.free[at as usize].minus(&held.amount);
+        self.filling.set(fleet, at, left);
+        self.ends.push(Reverse((held.to, at)));
+        self.take(fleet, at, held);
+    }
+
+    /// Takes a planned start.
+    pub fn book(&mut self, fleet: &Fleet, at: NodeIdx, job: JobId, held: Held) {
+        self.bookings[at as usize].push(Booking { job, held });
+        self.take(fleet, at, held);
+    }
+
+    fn take(&mut self, fleet: &Fleet, at: NodeIdx, held: Held) {
+        let class = fleet.nodes[at as usize].class as usize;
+        // What begins now belongs to the first step, which reaches back: the index has one key for all before its origin.
+        let from = if held.from <= self.origin { Micros::MIN } else { held.from };
+        let change = self.lines[at as usize].take(from, held.to, &held.amount, &self.shelves[class].tiers);
+        if change.tiers == 0 {
+            return;
+        }
+        let line = &self.lines[at as usize];
+        for begin in line.changed(change) {
+            let ends = self.ends_of(line, &begin);
+            self.shelves[class].gaps.set((begin.at.max(self.origin), at), begin.asked, begin.begun, &ends);
         }
     }
 
-    /// Plans `amount` on a node over `from..to`; a start (`from` is now) also lowers what is free now.
-    pub fn take(&mut self, fleet: &Fleet, at: NodeIdx, from: Micros, to: Micros, amount: &Amount, is_start: bool) {
-        let i = at as usize;
-        self.touch(at);
-        self.lines[i].take(from, to, amount);
-        self.version[i] = self.version[i].wrapping_add(1);
-        if is_start {
-            self.free_now[i] = self.free_now[i].minus(amount);
-            self.rank(fleet, at);
-        }
+    /// Forgets a job's planned starts on a node.
+    pub fn unbook(&mut self, fleet: &Fleet, at: NodeIdx, job: JobId, now: Micros) {
+        self.bookings[at as usize].retain(|booking| booking.job != job);
+        self.redraw(fleet, at, now);
     }
 
-    /// Ends a pass: planned starts are forgotten, starts stay as holdings.
-    pub fn settle(&mut self, fleet: &Fleet) {
-        for at in std::mem::take(&mut self.touched) {
-            self.is_touched[at as usize] = false;
-            self.rebuild(fleet, at, Micros::MIN);
+    pub fn bookings(&self, at: NodeIdx) -> &[Booking] {
+        &self.bookings[at as usize]
+    }
+
+    /// When the holders on a node will have left what a job has booked there, whoever else has planned starts.
+    pub fn free_of_holders(&self, fleet: &Fleet, at: NodeIdx, job: JobId, now: Micros) -> Micros {
+        let entry = &fleet.nodes[at as usize];
+        let Some(booking) = self.bookings[at as usize].iter().find(|booking| booking.job == job) else { return now };
+        let soon = now.saturating_add(SECOND);
+        let mut ends: Vec<(Micros, Amount)> = entry.holdings.iter().map(|h| (if h.end <= now { soon } else { h.end }, h.amount)).collect();
+        ends.sort_unstable();
+        let mut from = now;
+        for (end, _) in &ends {
+            let held = ends.iter().filter(|(end, _)| *end > from).fold(Amount::default(), |sum, (_, amount)| sum.plus(amount));
+            if fleet.classes[entry.class as usize].total.minus(&held).covers(&booking.held.amount) {
+                return from;
+            }
+            from = *end;
         }
+        from
+    }
+
+    /// `need` is free on a node from `at` for `length`.
+    pub fn fits(&self, node: NodeIdx, need: &Amount, at: Micros, length: Micros) -> bool {
+        self.lines[node as usize].fits(need, at, at.saturating_add(length))
+    }
+
+    /// A walk over the gaps of a class in which `need` may be free for `length`.
+    pub fn walk(&self, class: u32, need: Amount, length: Micros) -> Walk {
+        Walk { class, tier: self.shelves[class as usize].tiers.of_need(&need), need, length, place: Place::default() }
+    }
+
+    /// The same, from the first gap behind `key` on.
+    pub fn walk_behind(&self, class: u32, need: Amount, length: Micros, key: Option<(Micros, NodeIdx)>) -> Walk {
+        let walk = self.walk(class, need, length);
+        Walk { place: key.map_or(walk.place, |key| self.shelves[class as usize].gaps.behind(key)), ..walk }
+    }
+
+    /// The next gap that may hold the need at `floor` or later: its instant and node.
+    #[inline]
+    pub fn next_gap(&mut self, walk: &mut Walk, floor: Micros) -> Option<(Micros, NodeIdx)> {
+        let until = floor.saturating_add(walk.length);
+        self.shelves[walk.class as usize].gaps.next(&mut walk.place, walk.tier, walk.length, until)
+    }
+
+    /// The first window of a walk's need on a node at or after `from` that reaches `floor`, within one gap of the walk.
+    #[inline]
+    pub fn window(&self, walk: &Walk, node: NodeIdx, from: Micros, floor: Micros) -> Option<Window> {
+        self.lines[node as usize].window(walk.tier, &walk.need, from, floor, walk.length)
+    }
+
+    /// The first instant at or after `from` at which a node has `need` for `length`; [`NEVER`] if there is none.
+    pub fn next_fit(&self, node: NodeIdx, need: &Amount, from: Micros, length: Micros) -> Micros {
+        // Tier 0 asks for nothing: its gap has no end.
+        self.lines[node as usize].window(0, need, from, from, length).map_or(NEVER, |window| window.first)
     }
 }
 
-/// Lower is filled first: weight, then what has the least GPUs, then the least CPUs free.
-pub fn fill_rank(weight: u32, free: &Amount) -> u64 {
-    u64::from(weight) << 32 | u64::from(free.gpu_count().min(0xfff)) << 20 | u64::from(free.cpus.min(0xf_ffff))
+/// Where a search stands in one class.
+#[derive(Clone, Copy, Debug)]
+pub struct Walk {
+    class: u32,
+    tier: usize,
+    need: Amount,
+    length: Micros,
+    place: Place,
 }

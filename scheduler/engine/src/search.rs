@@ -1,143 +1,239 @@
-//! The earliest instant at which an even gang fits, and the nodes that then suit best.
+//! The earliest instant at which an even gang fits, and the nodes it then gets.
 //!
-//! Within a pass resources are only taken, never given back. So what was once found for a key and a length — "not before T" for
-//! the gang, "not before t" for each node — stays a lower bound for later jobs alike, and each search goes on where the last ended.
+//! Gaps come in the order of the instants at which they begin, so a search sweeps over time: it counts the nodes whose gaps are
+//! open and last long enough, and stops when there are as many as the gang needs. It begins at a lower bound that it is told.
+//!
+//! Which nodes: now, those that come first in the order of [filling](crate::filling). Later, those whose gaps begin first, then the
+//! lowest weight, then the lowest number. Required nodes go before all.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use crate::amount::{Amount, Micros, NEVER};
+use crate::filling::Rank;
+use crate::fit::Candidates;
 use crate::fleet::{Fleet, NodeIdx};
-use crate::profile::{Profile, fill_rank};
-
-/// Lower bounds for one key, length and gang size.
-#[derive(Debug)]
-pub struct Search {
-    /// The gang cannot start before.
-    pub not_before: Micros,
-    /// For each candidate: it cannot carry its share before.
-    bounds: Vec<Micros>,
-    /// The version of the node's line for which the bound is exact.
-    seen: Vec<u32>,
-}
+use crate::profile::{Profile, Walk};
 
 /// What is looked for.
 pub struct Wanted<'a> {
     pub nodes: u32,
     pub length: Micros,
+    /// By class; `None`: this class cannot carry a share.
     pub needs: &'a [Option<Amount>],
-    pub candidates: &'a [NodeIdx],
-    /// Ascending.
+    pub candidates: &'a Candidates,
+    /// Ascending, all in service.
     pub required: &'a [NodeIdx],
 }
 
-impl Search {
-    pub fn from(now: Micros) -> Self {
-        Search { not_before: now, bounds: Vec::new(), seen: Vec::new() }
-    }
+#[derive(Debug)]
+pub enum Answer {
+    /// The earliest start, and its nodes ascending.
+    At(Micros, Vec<NodeIdx>),
+    /// Not up to the latest instant asked for, nor before this one.
+    NotBefore(Micros),
+}
 
-    /// Candidates remembered, as a measure of memory.
-    pub fn size(&self) -> usize {
-        self.bounds.len()
-    }
+/// Nodes with room now that turn out to be booked too soon, after which those that are not are gathered instead.
+const MOST_MISSES: usize = 256;
 
-    /// Drops all but the bound of the gang.
-    pub fn forget_nodes(&mut self) {
-        self.bounds = Vec::new();
-        self.seen = Vec::new();
-    }
+/// A node that can begin `from` some instant. Ascending: the order in which nodes are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Ready {
+    from: Micros,
+    weight: u32,
+    node: NodeIdx,
+    /// The walk that found it; a gap that has not been looked into yet is `raw`.
+    walk: usize,
+    is_raw: bool,
+}
 
-    fn prepare(&mut self, fleet: &Fleet, profile: &Profile, wanted: &Wanted<'_>) {
-        if self.bounds.len() == wanted.candidates.len() {
-            return;
-        }
-        let bound = |at: &NodeIdx| match wanted.needs[fleet.nodes[*at as usize].class as usize] {
-            Some(_) => Micros::MIN,
-            None => NEVER,
-        };
-        self.bounds = wanted.candidates.iter().map(bound).collect();
-        self.seen = wanted.candidates.iter().map(|at| !profile.version[*at as usize]).collect();
-    }
+struct Sweep<'a> {
+    fleet: &'a Fleet,
+    profile: &'a mut Profile,
+    wanted: &'a Wanted<'a>,
+    now: Micros,
+    walks: Vec<Walk>,
+    /// What comes next: a gap of each walk, and windows that begin later than their gaps.
+    coming: BinaryHeap<Reverse<Ready>>,
+    /// Nodes that can begin now in the sweep, by the last instant at which they surely can.
+    open: BinaryHeap<Reverse<(Micros, Ready)>>,
+    required_open: usize,
+}
 
-    /// The earliest start up to `latest`, with its nodes ascending. Nothing if there is none; then `not_before` says from when on.
-    pub fn earliest(
-        &mut self,
-        fleet: &Fleet,
-        profile: &Profile,
-        wanted: &Wanted<'_>,
-        now: Micros,
-        latest: Micros,
-    ) -> Option<(Micros, Vec<NodeIdx>)> {
-        if self.not_before > latest {
-            return None;
-        }
-        self.prepare(fleet, profile, wanted);
-        let mut ready = Vec::new();
-        let mut later = Vec::new();
-        while self.not_before <= latest && self.not_before < NEVER {
-            self.sort_out(fleet, profile, wanted, &mut ready, &mut later);
-            let missing = wanted.required.iter().filter(|at| ready.binary_search(at).is_err()).count();
-            if ready.len() >= wanted.nodes as usize && missing == 0 {
-                let at = self.not_before;
-                return Some((at, choose(fleet, profile, wanted, ready, at, now)));
-            }
-            self.not_before = self.next_instant(wanted, &mut later, ready.len(), missing > 0);
-        }
-        None
+/// The earliest start from `floor` (a lower bound, not before `now`) up to `latest`.
+pub fn earliest(fleet: &Fleet, profile: &mut Profile, wanted: &Wanted<'_>, now: Micros, floor: Micros, latest: Micros) -> Answer {
+    let floor = floor.max(required_floor(fleet, profile, wanted, floor));
+    if floor > latest || floor == NEVER {
+        return Answer::NotBefore(floor);
     }
-
-    /// Brings the bounds up to `not_before`; splits into those ready then and the bounds of the others.
-    fn sort_out(&mut self, fleet: &Fleet, profile: &Profile, wanted: &Wanted<'_>, ready: &mut Vec<NodeIdx>, later: &mut Vec<Micros>) {
-        let at = self.not_before;
-        ready.clear();
-        later.clear();
-        for (i, &node) in wanted.candidates.iter().enumerate() {
-            let mut bound = self.bounds[i];
-            let is_stale = bound < at || (bound == at && self.seen[i] != profile.version[node as usize]);
-            if is_stale && let Some(need) = &wanted.needs[fleet.nodes[node as usize].class as usize] {
-                bound = profile.lines[node as usize].next_fit(need, at, wanted.length);
-                self.bounds[i] = bound;
-                self.seen[i] = profile.version[node as usize];
-            }
-            if bound == at {
-                ready.push(node);
-            } else if bound < NEVER {
-                later.push(bound);
-            }
-        }
-    }
-
-    /// With k nodes missing, nothing changes before the k-th next of the others is ready; a missing required node must be ready too.
-    fn next_instant(&self, wanted: &Wanted<'_>, later: &mut [Micros], ready: usize, is_required_missing: bool) -> Micros {
-        let missing = (wanted.nodes as usize).saturating_sub(ready).max(1);
-        if later.len() < missing {
-            return NEVER;
-        }
-        let mut next = *later.select_nth_unstable(missing - 1).1;
-        if is_required_missing {
-            let bound = |at: &NodeIdx| wanted.candidates.binary_search(at).map_or(NEVER, |i| self.bounds[i]);
-            next = next.max(wanted.required.iter().map(bound).max().unwrap_or(next));
-        }
-        next
+    let mut sweep = Sweep::new(fleet, profile, wanted, now, floor);
+    let found = sweep.run(floor, latest);
+    match found {
+        Ok(at) if at == now => match choose_now(fleet, profile, wanted, now) {
+            Some(nodes) => Answer::At(at, nodes),
+            None => unreachable!("nodes that can begin now are in the order of filling"),
+        },
+        Ok(at) => Answer::At(at, sweep.chosen()),
+        Err(not_before) => Answer::NotBefore(not_before),
     }
 }
 
-/// The required ones, then those filled first: lowest weight, least left over, lowest number.
-fn choose(fleet: &Fleet, profile: &Profile, wanted: &Wanted<'_>, ready: Vec<NodeIdx>, at: Micros, now: Micros) -> Vec<NodeIdx> {
-    let count = wanted.nodes as usize;
-    if ready.len() == count {
-        return ready;
-    }
-    let rank = |node: NodeIdx| {
-        if at == now {
-            return profile.rank_now[node as usize];
+/// No gang begins before each of its required nodes can.
+fn required_floor(fleet: &Fleet, profile: &Profile, wanted: &Wanted<'_>, floor: Micros) -> Micros {
+    let mut floor = floor;
+    loop {
+        let next = |at: &NodeIdx| match &wanted.needs[fleet.nodes[*at as usize].class as usize] {
+            Some(need) => profile.next_fit(*at, need, floor, wanted.length),
+            None => NEVER,
+        };
+        let latest = wanted.required.iter().map(next).max().unwrap_or(floor);
+        if latest == floor {
+            return floor;
         }
-        fill_rank(fleet.class(node).weight, profile.lines[node as usize].free_at(at))
+        floor = latest;
+    }
+}
+
+impl<'a> Sweep<'a> {
+    fn new(fleet: &'a Fleet, profile: &'a mut Profile, wanted: &'a Wanted<'a>, now: Micros, floor: Micros) -> Self {
+        let walks = wanted.candidates.classes.iter().filter_map(|class| {
+            let need = wanted.needs[*class as usize]?;
+            Some(profile.walk(*class, need, wanted.length))
+        });
+        let walks: Vec<Walk> = walks.collect();
+        let coming = BinaryHeap::with_capacity(walks.len() + 1);
+        let mut sweep = Sweep { fleet, profile, wanted, now, walks, coming, open: BinaryHeap::new(), required_open: 0 };
+        (0..sweep.walks.len()).for_each(|walk| sweep.advance(walk, floor));
+        sweep
+    }
+
+    /// Sweeps on until the gang fits; else says before which instant it does not.
+    fn run(&mut self, floor: Micros, latest: Micros) -> Result<Micros, Micros> {
+        let mut at = floor;
+        while let Some(Reverse(next)) = self.coming.pop() {
+            if next.from > at {
+                if next.from > latest {
+                    return Err(next.from);
+                }
+                at = next.from;
+                self.close(at);
+            }
+            if next.is_raw {
+                self.advance(next.walk, at);
+            }
+            self.look(next, at);
+            if self.open.len() >= self.wanted.nodes as usize && self.required_open == self.wanted.required.len() {
+                return Ok(at);
+            }
+        }
+        Err(NEVER)
+    }
+
+    /// Puts the walk's next gap among those that come.
+    fn advance(&mut self, walk: usize, floor: Micros) {
+        if let Some((from, node)) = self.profile.next_gap(&mut self.walks[walk], floor) {
+            let weight = self.fleet.class(node).weight;
+            self.coming.push(Reverse(Ready { from: from.max(self.now), weight, node, walk, is_raw: true }));
+        }
+    }
+
+    /// Opens the node if it can begin from that instant on; if from a later one in the same gap, it comes again in that order.
+    fn look(&mut self, next: Ready, at: Micros) {
+        if !self.wanted.candidates.allows(next.node) {
+            return;
+        }
+        let Some(window) = self.profile.window(&self.walks[next.walk], next.node, next.from, at) else { return };
+        let ready = Ready { from: window.first, is_raw: false, ..next };
+        if window.first > next.from {
+            self.coming.push(Reverse(ready));
+        } else {
+            self.required_open += usize::from(self.is_required(next.node));
+            self.open.push(Reverse((window.last, ready)));
+        }
+    }
+
+    /// Closes what cannot begin at `at` any more.
+    fn close(&mut self, at: Micros) {
+        while let Some(Reverse((_, ready))) = self.open.peek().copied().filter(|Reverse((last, _))| *last < at) {
+            self.open.pop();
+            self.required_open -= usize::from(self.is_required(ready.node));
+            self.look(ready, at);
+        }
+    }
+
+    fn is_required(&self, node: NodeIdx) -> bool {
+        self.wanted.required.binary_search(&node).is_ok()
+    }
+
+    fn chosen(self) -> Vec<NodeIdx> {
+        let is_optional = |ready: &Ready| self.wanted.required.binary_search(&ready.node).is_err();
+        let mut ready: Vec<Ready> = self.open.iter().map(|Reverse((_, ready))| *ready).collect();
+        ready.sort_unstable_by_key(|ready| (is_optional(ready), *ready));
+        let mut nodes: Vec<NodeIdx> = ready.iter().take(self.wanted.nodes as usize).map(|ready| ready.node).collect();
+        nodes.sort_unstable();
+        nodes
+    }
+}
+
+/// The nodes of a gang that fits now: the required ones, then the first in the order of filling.
+pub fn choose_now(fleet: &Fleet, profile: &mut Profile, wanted: &Wanted<'_>, now: Micros) -> Option<Vec<NodeIdx>> {
+    let fits = |node: NodeIdx, need: &Amount| {
+        wanted.candidates.allows(node) && wanted.required.binary_search(&node).is_err() && profile.fits(node, need, now, wanted.length)
     };
-    let mut ranked: Vec<(bool, u64, NodeIdx)> =
-        ready.into_iter().map(|node| (wanted.required.binary_search(&node).is_err(), rank(node), node)).collect();
+    let mut nodes = wanted.required.to_vec();
+    let mut classes: Vec<_> =
+        wanted.candidates.classes.iter().filter_map(|class| wanted.needs[*class as usize].as_ref().map(|n| (*class, n))).collect();
+    classes.sort_unstable_by_key(|(class, _)| (fleet.classes[*class as usize].weight, *class));
+    let mut misses = 0;
+    for equals in classes.chunk_by(|a, b| fleet.classes[a.0 as usize].weight == fleet.classes[b.0 as usize].weight) {
+        let mut lists: Vec<_> = equals.iter().map(|(class, need)| (profile.filling.with_room(*class, need), *need)).collect();
+        let mut heads: BinaryHeap<Reverse<(Rank, usize)>> = BinaryHeap::new();
+        heads.extend(lists.iter_mut().enumerate().filter_map(|(i, (list, _))| list.next().map(|rank| Reverse((rank, i)))));
+        while nodes.len() < wanted.nodes as usize
+            && let Some(Reverse((rank, i))) = heads.pop()
+        {
+            let (list, need) = &mut lists[i];
+            if fits(rank.2, need) {
+                nodes.push(rank.2);
+            } else {
+                misses += 1;
+            }
+            if misses > MOST_MISSES {
+                break;
+            }
+            heads.extend(list.next().map(|rank| Reverse((rank, i))));
+        }
+    }
+    if misses > MOST_MISSES {
+        return gather_now(fleet, profile, wanted, now);
+    }
+    nodes.sort_unstable();
+    (nodes.len() == wanted.nodes as usize).then_some(nodes)
+}
+
+/// The same nodes by another way: all that can begin now, then the first of them.
+fn gather_now(fleet: &Fleet, profile: &mut Profile, wanted: &Wanted<'_>, now: Micros) -> Option<Vec<NodeIdx>> {
+    let mut ranked: Vec<(bool, u32, Rank)> = Vec::new();
+    for class in &wanted.candidates.classes {
+        let Some(need) = wanted.needs[*class as usize] else { continue };
+        let mut walk = profile.walk(*class, need, wanted.length);
+        while let Some((from, node)) = profile.next_gap(&mut walk, now) {
+            if from > now {
+                break;
+            }
+            if wanted.candidates.allows(node) && profile.fits(node, &need, now, wanted.length) {
+                let rank = crate::filling::rank(&profile.filling.free[node as usize], node);
+                ranked.push((wanted.required.binary_search(&node).is_err(), fleet.class(node).weight, rank));
+            }
+        }
+    }
+    let count = wanted.nodes as usize;
     if count < ranked.len() {
         ranked.select_nth_unstable(count);
+        ranked.truncate(count);
     }
-    ranked.truncate(count);
-    let mut chosen: Vec<NodeIdx> = ranked.into_iter().map(|(_, _, node)| node).collect();
-    chosen.sort_unstable();
-    chosen
+    let mut nodes: Vec<NodeIdx> = ranked.into_iter().map(|(_, _, (_, _, node))| node).collect();
+    nodes.sort_unstable();
+    (nodes.len() == count).then_some(nodes)
 }

@@ -1,0 +1,91 @@
+//! The queue: pending jobs in the order of the walk, and which of them policy lets start.
+
+use std::collections::{BTreeMap, HashMap};
+
+use berth_model::event::JobSnapshot;
+use berth_model::state::JobState;
+use berth_model::verdict::Verdict;
+use berth_model::{JobId, Name};
+
+use crate::amount::{Micros, micros, span};
+use crate::backfill::Queued;
+use crate::eligible::Rules;
+use crate::engine::{Entry, Unconfirmed, World};
+use crate::plan::Plan;
+use crate::priority::{Place, Scale, Score};
+
+/// A pending job at its place.
+pub struct Ranked<'a> {
+    pub place: Place,
+    pub score: Score,
+    pub entry: &'a Entry,
+}
+
+/// A job that may be placed, or what holds it.
+pub enum Judged {
+    Queued(Queued),
+    Held(Vec<Verdict>),
+}
+
+type Starting = BTreeMap<(JobId, Option<u32>), Unconfirmed>;
+type Elders<'a> = HashMap<(&'a Name, &'a Name, &'a str), JobId>;
+
+pub fn is_waiting(job: &JobSnapshot, starting: &Starting) -> bool {
+    job.state == JobState::Pending && !starting.contains_key(&(job.id, None))
+}
+
+/// All pending jobs, first to last.
+pub fn rank<'a>(world: &'a World, scale: &Scale<'_>) -> Vec<Ranked<'a>> {
+    let waiting = world.jobs.values().filter(|e| is_waiting(&e.job, &world.unconfirmed));
+    let mut ranked: Vec<Ranked<'a>> = waiting.map(|entry| ranked(entry, scale)).collect();
+    ranked.sort_unstable_by_key(|ranked| ranked.place);
+    ranked
+}
+
+pub fn ranked<'a>(entry: &'a Entry, scale: &Scale<'_>) -> Ranked<'a> {
+    let score = scale.score(&entry.job);
+    Ranked { place: scale.place(&entry.job, &score), score, entry }
+}
+
+/// What policy says of one job. Tells the plan what it must heed: a passed deadline, a begin time to wake for.
+pub fn judge(world: &World, rules: &Rules<'_>, entry: &Entry, elders: &Elders<'_>, plan: &mut Plan) -> Judged {
+    let job = &entry.job;
+    let length = span(job.time_limit);
+    if job.deadline.is_some_and(|deadline| rules.now.saturating_add(length) > micros(deadline)) {
+        plan.expired.push(job.id);
+    }
+    if let Some(begin) = job.not_before {
+        plan.wake_by(begin);
+    }
+    let elder = job.is_singleton.then(|| elders.get(&(&job.tenant, &job.user, job.name.as_str())).copied()).flatten();
+    let running = running_tasks(job, &world.unconfirmed);
+    let causes = rules.causes(job, elder.filter(|elder| *elder < job.id), running);
+    if !causes.is_empty() {
+        return Judged::Held(causes);
+    }
+    let tasks = job.array.as_ref().map(|array| {
+        let room = array.throttle.map_or(usize::MAX, |most| most.saturating_sub(running) as usize);
+        array.pending.iter().copied().filter(|i| !world.unconfirmed.contains_key(&(job.id, Some(*i)))).take(room).collect()
+    });
+    Judged::Queued(Queued { job: job.id, key: entry.key, length, deadline: job.deadline.map(micros), tasks })
+}
+
+fn running_tasks(job: &JobSnapshot, starting: &Starting) -> u32 {
+    let Some(array) = &job.array else { return 0 };
+    array.running + starting.range((job.id, Some(0))..=(job.id, Some(u32::MAX))).count() as u32
+}
+
+/// The first live job of each user and name, if anybody asks for it.
+pub fn elders(world: &World) -> Elders<'_> {
+    let mut elders = HashMap::new();
+    if world.jobs.values().any(|e| e.job.is_singleton) {
+        for entry in world.jobs.values() {
+            elders.entry((&entry.job.tenant, &entry.job.user, entry.job.name.as_str())).or_insert(entry.job.id);
+        }
+    }
+    elders
+}
+
+pub fn rules(world: &World, now: Micros) -> Rules<'_> {
+    Rules { partitions: &world.partitions, qos: &world.qos, now }
+}

@@ -1,0 +1,91 @@
+//! What a full plan leaves behind for the quick plans after it.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
+
+use berth_model::{JobId, Name};
+
+use crate::amount::{Amount, Micros};
+use crate::backfill::Queued;
+use crate::fit::Fit;
+use crate::full::MOST_AHEAD;
+use crate::keys::{KeyId, Keys};
+use crate::priority::Place;
+use crate::verdicts::Grounds;
+
+/// Something that time alone brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Alarm {
+    /// A job's begin time.
+    Begin(JobId),
+    /// A running job's limit and grace.
+    Limit(JobId),
+}
+
+/// Jobs of one key and time limit, first to last.
+#[derive(Debug)]
+pub struct Group {
+    /// The least that any class's node must give to it.
+    pub least: Amount,
+    pub key: KeyId,
+    pub length: Micros,
+    /// The first that waited when this was last looked at; a look at the job itself would cost more.
+    pub first: Place,
+    pub jobs: VecDeque<Place>,
+}
+
+#[derive(Debug, Default)]
+pub struct Standing {
+    pub grounds: Grounds,
+    pub groups: Vec<Group>,
+    pub alarms: BinaryHeap<Reverse<(Micros, Alarm)>>,
+    /// All that waited, by partition, first to last.
+    places: BTreeMap<Name, Vec<Place>>,
+}
+
+impl Standing {
+    pub fn add_place(&mut self, partition: &Name, place: Place) {
+        match self.places.get_mut(partition) {
+            Some(places) => places.push(place),
+            None => _ = self.places.insert(partition.clone(), vec![place]),
+        }
+    }
+
+    /// Groups the jobs of the queue, which come in its order.
+    pub fn group<'a>(&mut self, queue: impl Iterator<Item = (&'a Queued, Place)>, keys: &Keys) {
+        let mut index: HashMap<(KeyId, Micros), usize> = HashMap::new();
+        for (queued, place) in queue {
+            let group = *index.entry((queued.key, queued.length)).or_insert_with(|| {
+                let least = keys.entries[queued.key as usize].fit.as_deref().and_then(least_need);
+                let Some(least) = least else { return usize::MAX };
+                self.groups.push(Group { least, key: queued.key, length: queued.length, first: place, jobs: VecDeque::new() });
+                self.groups.len() - 1
+            });
+            if let Some(group) = self.groups.get_mut(group) {
+                group.jobs.push_back(place);
+            }
+        }
+    }
+
+    /// A job's rank among all that waited, and the nearest ahead of it in its partition.
+    pub fn around(&self, partition: &Name, place: Place) -> (u32, Vec<JobId>) {
+        let before = |places: &Vec<Place>| places.partition_point(|other| *other < place);
+        let rank = self.places.values().map(before).sum::<usize>() as u32 + 1;
+        let ahead = self.places.get(partition).map(|places| &places[before(places).saturating_sub(MOST_AHEAD)..before(places)]);
+        (rank, ahead.unwrap_or_default().iter().map(|place| place.job).collect())
+    }
+
+    /// What time has brought by `now`.
+    pub fn due(&mut self, now: Micros) -> Vec<Alarm> {
+        let mut due = Vec::new();
+        while self.alarms.peek().is_some_and(|Reverse((at, _))| *at <= now) {
+            due.extend(self.alarms.pop().map(|Reverse((_, alarm))| alarm));
+        }
+        due
+    }
+}
+
+/// Of all gangs and classes, the least of each resource that a node must give. Nothing for what can only be uneven.
+fn least_need(fit: &Fit) -> Option<Amount> {
+    fit.variants.iter().flat_map(|variant| variant.needs.iter().flatten().copied()).reduce(|least, need| least.least(&need))
+}

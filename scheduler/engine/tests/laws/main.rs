@@ -1,0 +1,255 @@
+//! Laws that hold of any fleet, any queue and any order of events, checked against a truth that knows nothing of the engine.
+
+mod naive;
+mod world;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth_engine::{Engine, Plan};
+use berth_model::event::Event;
+use berth_model::{JobId, NodeName, hostlist};
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+
+use naive::Lines;
+use world::{Ask, World, any_ask, at, job};
+
+/// When and where each job is planned, or starts.
+type Planned = BTreeMap<JobId, (Timestamp, Vec<NodeName>)>;
+
+fn planned(plan: &Plan) -> Planned {
+    let later = plan.verdicts.iter().filter_map(|v| {
+        let planned = v.planned_start.as_ref()?;
+        Some((v.job, (planned.at, hostlist::expand(&planned.nodes).unwrap())))
+    });
+    let now = plan.starts.iter().map(|s| (s.job, (plan.now, s.nodes.iter().map(|n| n.node.clone()).collect())));
+    later.chain(now).collect()
+}
+
+/// No device is given twice, no memory over what there is, nothing that a node has not, and every gang whole.
+fn check_running(world: &World) -> Result<(), TestCaseError> {
+    let mut cpus = BTreeSet::new();
+    let mut gpus = BTreeSet::new();
+    let mut memory: BTreeMap<&NodeName, u64> = BTreeMap::new();
+    for job in world.running.values() {
+        let nodes = &job.attempt.as_ref().unwrap().nodes;
+        let names: BTreeSet<&NodeName> = nodes.iter().map(|n| &n.node).collect();
+        prop_assert_eq!(names.len(), job.shape.min_nodes as usize, "a gang is whole");
+        prop_assert!(job.required_nodes.iter().all(|name| names.contains(name)));
+        for given in nodes {
+            let node = world.node(&given.node);
+            let need = naive::need(job, node).expect("a node that can carry it");
+            let counts = [given.cpus.len() as u64, given.memory_bytes.0, given.gpus.len() as u64];
+            prop_assert_eq!(counts, need, "what was asked for, no less and no more");
+            for cpu in &given.cpus {
+                prop_assert!(node.inventory.cpus.contains(cpu) && cpus.insert((&given.node, *cpu)), "CPU given twice");
+            }
+            for gpu in &given.gpus {
+                prop_assert!(node.inventory.gpus.iter().any(|g| g.index == *gpu) && gpus.insert((&given.node, *gpu)), "GPU given twice");
+            }
+            let held = memory.entry(&given.node).or_default();
+            *held += given.memory_bytes.0;
+            prop_assert!(*held <= node.inventory.memory_bytes.0, "memory given twice");
+        }
+    }
+    Ok(())
+}
+
+/// What runs and all planned starts together never need more than there is.
+fn check_planned(world: &World, planned: &Planned) -> Result<(), TestCaseError> {
+    let mut lines = Lines::of(world);
+    for (id, (from, nodes)) in planned {
+        let Some(job) = world.pending.get(id) else { continue };
+        prop_assert_eq!(nodes.len(), job.shape.min_nodes as usize, "a gang is planned whole");
+        let to = *from + SignedDuration::from_secs(job.time_limit as i64);
+        for name in nodes {
+            let need = naive::need(job, world.node(name)).expect("a node that can carry it");
+            lines.add(world, name, *from, to, need, true);
+        }
+    }
+    prop_assert_eq!(lines.over_allocated(world), None);
+    Ok(())
+}
+
+#[derive(Clone, Debug)]
+enum Happening {
+    Comes(Ask),
+    /// A running job ends before its limit.
+    Ends(usize),
+    Cancelled(usize),
+    Toggles(u32),
+    FullPlan,
+}
+
+fn any_happening() -> impl Strategy<Value = (Happening, i64)> {
+    let what = prop_oneof![
+        5 => any_ask().prop_map(Happening::Comes),
+        3 => (0usize..50).prop_map(Happening::Ends),
+        1 => (0usize..50).prop_map(Happening::Cancelled),
+        1 => (1u32..9).prop_map(Happening::Toggles),
+        2 => Just(Happening::FullPlan),
+    ];
+    (what, 0i64..900)
+}
+
+fn any_fleet() -> impl Strategy<Value = Vec<usize>> {
+    prop::collection::vec(0usize..4, 2..9)
+}
+
+/// A world over time, with two engines that hear the same.
+struct Story {
+    world: World,
+    engines: Vec<Engine>,
+    planned: Planned,
+    next_job: u64,
+}
+
+impl Story {
+    fn new(kinds: &[usize]) -> Story {
+        let world = World::of(kinds);
+        Story { engines: vec![world.engine(), world.engine()], world, planned: Planned::new(), next_job: 1 }
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.engines.iter_mut().for_each(|engine| engine.apply(event.clone()));
+    }
+
+    /// Time passes, with a quick plan at each planned start and each limit, as the loop wakes for them.
+    fn pass(&mut self, seconds: i64) -> Result<(), TestCaseError> {
+        let until = at(self.world.now + seconds);
+        loop {
+            let instants = self.planned.values().map(|(at, _)| *at).chain(self.world.running.values().map(World::limit));
+            let now = at(self.world.now);
+            let Some(next) = instants.filter(|at| *at > now && *at < until).min() else { break };
+            self.jump(next.duration_since(now).as_secs());
+            let before = self.planned.clone();
+            let plan = self.plan(false)?;
+            self.take(&plan)?;
+            self.check_nobody_is_delayed(&before)?;
+        }
+        self.jump(until.duration_since(at(self.world.now)).as_secs());
+        Ok(())
+    }
+
+    /// Jobs end at their limits; whoever's limit is now ends now.
+    fn jump(&mut self, seconds: i64) {
+        self.world.now += seconds;
+        let over: Vec<JobId> = self.world.running.values().filter(|j| World::limit(j) <= at(self.world.now)).map(|j| j.id).collect();
+        for id in over {
+            let event = self.world.end(id);
+            self.tell(event);
+        }
+    }
+
+    /// `false`: planned starts may move, since the fleet changed.
+    fn happen(&mut self, happening: &Happening) -> bool {
+        match happening {
+            Happening::Comes(ask) => {
+                let job = job(self.next_job, ask);
+                self.next_job += 1;
+                self.world.pending.insert(job.id, job.clone());
+                self.tell(Event::Job(Box::new(job)));
+            }
+            Happening::Ends(n) => {
+                if let Some(id) = self.world.running.keys().nth(n % self.world.running.len().max(1)).copied() {
+                    let event = self.world.end(id);
+                    self.tell(event);
+                }
+            }
+            Happening::Cancelled(n) => {
+                if let Some(id) = self.world.pending.keys().nth(n % self.world.pending.len().max(1)).copied() {
+                    self.world.pending.remove(&id);
+                    self.planned.remove(&id);
+                    self.tell(Event::JobGone(id));
+                }
+            }
+            Happening::Toggles(number) => {
+                if let Some(event) = self.world.toggle(*number) {
+                    self.tell(event);
+                    return false;
+                }
+            }
+            Happening::FullPlan => {}
+        }
+        true
+    }
+
+    fn plan(&mut self, is_full: bool) -> Result<Plan, TestCaseError> {
+        let now = at(self.world.now);
+        let plans: Vec<Plan> = self.engines.iter_mut().map(|e| if is_full { e.plan(now) } else { e.quick_plan(now) }).collect();
+        prop_assert_eq!(&plans[0], &plans[1], "the same events, the same plan");
+        Ok(plans.into_iter().next().unwrap())
+    }
+
+    fn check_nobody_is_delayed(&self, before: &Planned) -> Result<(), TestCaseError> {
+        for (job, (was, _)) in before.iter().filter(|(job, _)| self.world.pending.contains_key(job)) {
+            let is = self.planned[job].0;
+            prop_assert!(is <= *was, "job {} was planned at {} and now is at {}", job, was, is);
+            prop_assert!(is > at(self.world.now), "a planned start that has come is made: job {} at {}", job, is);
+        }
+        Ok(())
+    }
+
+    /// Takes over what a plan says, and checks it.
+    fn take(&mut self, plan: &Plan) -> Result<(), TestCaseError> {
+        self.world.start(plan, &mut self.engines);
+        check_running(&self.world)?;
+        if plan.is_full {
+            self.planned.clear();
+        }
+        for (job, when) in planned(plan) {
+            self.planned.insert(job, when);
+        }
+        let pending = &self.world.pending;
+        self.planned.retain(|job, _| pending.contains_key(job));
+        check_planned(&self.world, &self.planned)
+    }
+}
+
+proptest! {
+    /// A full plan is what brute force finds, to the node.
+    #[test]
+    fn a_full_plan_is_that_of_brute_force(kinds in any_fleet(), first in prop::collection::vec(any_ask(), 0..20), second in prop::collection::vec(any_ask(), 1..20), later in 1i64..1800) {
+        let mut story = Story::new(&kinds);
+        first.into_iter().for_each(|ask| _ = story.happen(&Happening::Comes(ask)));
+        for queue in [Vec::new(), second] {
+            queue.into_iter().for_each(|ask| _ = story.happen(&Happening::Comes(ask)));
+            let expected = naive::plan(&story.world);
+            let plan = story.plan(true)?;
+            let name = |number: &u32| NodeName::new(format!("n{number}")).unwrap();
+            let expected: Planned = expected.iter().map(|(job, (from, nodes))| (*job, (*from, nodes.iter().map(name).collect()))).collect();
+            prop_assert_eq!(planned(&plan), expected);
+            prop_assert_eq!(plan.verdicts.len() + plan.starts.len(), story.world.pending.len(), "everybody hears something");
+            story.take(&plan)?;
+            story.jump(later);
+        }
+    }
+
+    /// Over a whole story of quick and full plans nothing is given twice, no quick plan delays anybody, the head of the queue is
+    /// never put off, and an engine that begins from the present state plans the same.
+    #[test]
+    fn quick_plans_delay_nobody(kinds in any_fleet(), happenings in prop::collection::vec(any_happening(), 1..60)) {
+        let mut story = Story::new(&kinds);
+        let mut head: Option<(JobId, Timestamp)> = None;
+        for (happening, seconds) in happenings {
+            story.pass(seconds)?;
+            let is_calm = story.happen(&happening);
+            let is_full = matches!(happening, Happening::FullPlan);
+            let mut rebuilt = story.world.engine();
+            let before = story.planned.clone();
+            let plan = story.plan(is_full)?;
+            if plan.is_full {
+                prop_assert_eq!(&rebuilt.plan(plan.now), &plan, "from the present state alone");
+            }
+            story.take(&plan)?;
+            if !plan.is_full {
+                story.check_nobody_is_delayed(&before)?;
+            }
+            let first = story.world.queue().into_iter().find_map(|job| Some((job.id, story.planned.get(&job.id)?.0)));
+            if let (Some((was, then)), Some((is, when))) = (head, first) && was == is && is_calm {
+                prop_assert!(when <= then, "the head of the queue was planned at {} and now is at {}", then, when);
+            }
+            head = first;
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Conservative backfill by brute force: a list of intervals for each node, every instant tried, every node asked.
+
+use std::collections::BTreeMap;
+
+use berth_model::event::JobSnapshot;
+use berth_model::node::Node;
+use berth_model::resources::{GpuDemand, MemoryDemand};
+use berth_model::{JobId, NodeName};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::world::{World, at, taken};
+
+/// CPUs, memory, GPUs. Each kind of node has one type of GPU at most.
+type Amount = [u64; 3];
+
+/// Half-open, with what is taken, and whether it is only planned.
+#[derive(Clone, Debug)]
+pub struct Interval {
+    from: Timestamp,
+    to: Timestamp,
+    amount: Amount,
+    is_planned: bool,
+}
+
+pub struct Lines {
+    pub now: Timestamp,
+    pub by_node: BTreeMap<u32, Vec<Interval>>,
+}
+
+pub fn total(node: &Node) -> Amount {
+    [node.inventory.cpus.len() as u64, node.inventory.memory_bytes.0, node.inventory.gpus.len() as u64]
+}
+
+/// What the job takes of a node; nothing if the node is none of its.
+pub fn need(job: &JobSnapshot, node: &Node) -> Option<Amount> {
+    let gpus = match &job.shape.gpus {
+        GpuDemand::PerNode(gpus) => {
+            let has_kind = |kind: &String| node.inventory.gpus.iter().any(|gpu| gpu.kind == *kind);
+            if !gpus.kind.iter().all(has_kind) {
+                return None;
+            }
+            u64::from(gpus.count)
+        }
+        _ => 0,
+    };
+    let cpus = u64::from(job.shape.cpus_per_task);
+    let MemoryDemand::PerCpu(per_cpu) = job.shape.memory else { unreachable!("jobs here ask by CPU") };
+    let need = [cpus, cpus * per_cpu.0, gpus];
+    let fits = (0..3).all(|i| need[i] <= total(node)[i]);
+    fits.then_some(if job.shape.exclusive { total(node) } else { need })
+}
+
+fn is_candidate(job: &JobSnapshot, node: &Node) -> bool {
+    let in_partition = job.partition.as_str() == "main" || node.features.contains("gpu");
+    let by_constraint = job.constraint.as_ref().is_none_or(|any| any.iter().any(|all| all.is_subset(&node.features)));
+    node.is_usable() && in_partition && by_constraint && !job.excluded_nodes.contains(&node.name)
+}
+
+impl Lines {
+    /// What runs, each until its limit.
+    pub fn of(world: &World) -> Lines {
+        let mut lines = Lines { now: at(world.now), by_node: world.nodes.keys().map(|number| (*number, Vec::new())).collect() };
+        for job in world.running.values() {
+            // What should have ended ends in a second.
+            let limit = World::limit(job);
+            let to = if limit <= lines.now { lines.now + SignedDuration::from_secs(1) } else { limit };
+            for allocation in &job.attempt.as_ref().unwrap().nodes {
+                let (cpus, memory, gpus) = taken(world.node(&allocation.node), allocation);
+                lines.add(world, &allocation.node, Timestamp::MIN, to, [cpus, memory, gpus.values().sum()], false);
+            }
+        }
+        lines
+    }
+
+    pub fn add(&mut self, world: &World, name: &NodeName, from: Timestamp, to: Timestamp, amount: Amount, is_planned: bool) {
+        let number = world.nodes.iter().find(|(_, node)| node.name == *name).unwrap().0;
+        self.by_node.get_mut(number).unwrap().push(Interval { from, to, amount, is_planned });
+    }
+
+    fn used(&self, node: u32, when: Timestamp, with_planned: bool) -> Amount {
+        let here = self.by_node[&node].iter().filter(|i| i.from <= when && when < i.to && (with_planned || !i.is_planned));
+        here.fold([0; 3], |sum, i| [sum[0] + i.amount[0], sum[1] + i.amount[1], sum[2] + i.amount[2]])
+    }
+
+    /// Instants over all nodes at which something is taken or given back.
+    fn steps(&self) -> Vec<Timestamp> {
+        let mut steps: Vec<Timestamp> = self.by_node.values().flatten().flat_map(|i| [i.from, i.to]).chain([self.now]).collect();
+        steps.retain(|step| *step >= self.now);
+        steps.sort();
+        steps.dedup();
+        steps
+    }
+
+    fn fits_at(&self, node: u32, total: Amount, need: Amount, when: Timestamp) -> bool {
+        let used = self.used(node, when, true);
+        (0..3).all(|i| used[i] + need[i] <= total[i])
+    }
+
+    /// Nothing is taken twice at any instant.
+    pub fn over_allocated(&self, world: &World) -> Option<String> {
+        let steps = self.steps();
+        let is_over = |number: &u32, node: &Node, step: &Timestamp| !self.fits_at(*number, total(node), [0; 3], *step);
+        world.nodes.iter().find_map(|(number, node)| {
+            let step = steps.iter().find(|step| is_over(number, node, step))?;
+            Some(format!("n{number} at {step}: {:?} of {:?}", self.used(*number, *step, true), total(node)))
+        })
+    }
+
+    /// The earliest start of a job and its nodes.
+    fn earliest(&self, world: &World, job: &JobSnapshot) -> Option<(Timestamp, Vec<u32>)> {
+        let length = SignedDuration::from_secs(job.time_limit as i64);
+        let steps = self.steps();
+        for from in &steps {
+            let mut ready = Vec::new();
+            for (number, node) in &world.nodes {
+                let Some(need) = need(job, node).filter(|_| is_candidate(job, node)) else { continue };
+                let inside = steps.iter().filter(|step| *step >= from && **step < *from + length);
+                if inside.copied().all(|step| self.fits_at(*number, total(node), need, step)) {
+                    // Since when it has been free without a break.
+                    let back = steps.iter().rev().filter(|step| *step <= from);
+                    let since = *back.take_while(|step| self.fits_at(*number, total(node), need, **step)).last().unwrap();
+                    let used = self.used(*number, self.now, false);
+                    let free = [total(node)[2] - used[2], total(node)[0] - used[0]];
+                    let is_optional = !job.required_nodes.contains(&node.name);
+                    let rank = if *from == self.now { (self.now, node.weight, free) } else { (since, node.weight, [0, 0]) };
+                    ready.push((is_optional, rank, *number));
+                }
+            }
+            ready.sort();
+            let required = ready.iter().filter(|(is_optional, _, _)| !is_optional).count();
+            if ready.len() >= job.shape.min_nodes as usize && required == job.required_nodes.len() {
+                let mut chosen: Vec<u32> = ready.iter().take(job.shape.min_nodes as usize).map(|(_, _, number)| *number).collect();
+                chosen.sort();
+                return Some((*from, chosen));
+            }
+        }
+        None
+    }
+}
+
+/// For each job that can ever start: when, and on which nodes.
+pub fn plan(world: &World) -> BTreeMap<JobId, (Timestamp, Vec<u32>)> {
+    let mut lines = Lines::of(world);
+    let mut planned = BTreeMap::new();
+    for job in world.queue() {
+        let Some((from, nodes)) = lines.earliest(world, job) else { continue };
+        let to = from + SignedDuration::from_secs(job.time_limit as i64);
+        for number in &nodes {
+            let amount = need(job, &world.nodes[number]).unwrap();
+            let name = world.nodes[number].name.clone();
+            lines.add(world, &name, from, to, amount, from > lines.now);
+        }
+        planned.insert(job.id, (from, nodes));
+    }
+    planned
+}

@@ -1,0 +1,226 @@
+//! Small random worlds: fleets of several classes, queues, and what happens over time. Knows nothing of the engine's inside.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth_engine::{Engine, Plan};
+use berth_model::event::{Event, JobSnapshot, RunningAttempt};
+use berth_model::node::Node;
+use berth_model::policy::{Partition, Policy, Qos};
+use berth_model::resources::{Gpu, GpuDemand, Gpus, Inventory, MemoryDemand, NodeAllocation, NumaNode, Shape};
+use berth_model::state::{JobState, NodeFlag};
+use berth_model::{Bytes, JobId, Name, NodeName};
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+
+pub const GIB: u64 = 1 << 30;
+
+pub fn at(seconds: i64) -> Timestamp {
+    "2026-01-01T12:00:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_secs(seconds)
+}
+
+pub fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+/// Kinds of nodes: CPUs, GiB, GPUs, GPU type, weight.
+const KINDS: [(u32, u64, u32, &str, u32); 4] = [(16, 64, 4, "h100", 1), (16, 32, 0, "", 1), (8, 64, 2, "a100", 5), (32, 128, 8, "h100", 1)];
+
+pub fn node(number: u32, kind: usize) -> Node {
+    let (cpus, gib, gpus, gpu_kind, weight) = KINDS[kind % KINDS.len()];
+    let numa = |id: u32| NumaNode { id, cpus: (id * cpus / 2..(id + 1) * cpus / 2).collect() };
+    let gpu = |index: u32| Gpu {
+        index,
+        uuid: format!("GPU-{number}-{index}"),
+        kind: gpu_kind.to_owned(),
+        memory_bytes: Bytes(80 * GIB),
+        numa: Some(index * 2 / gpus),
+        fault: None,
+    };
+    let features = if gpus > 0 { BTreeSet::from(["gpu".to_owned(), gpu_kind.to_owned()]) } else { BTreeSet::new() };
+    Node {
+        name: NodeName::new(format!("n{number}")).unwrap(),
+        inventory: Inventory {
+            cpus: (0..cpus).collect(),
+            numa: vec![numa(0), numa(1)],
+            sockets: 2,
+            threads_per_core: 1,
+            memory_bytes: Bytes(gib * GIB),
+            gpus: (0..gpus).map(gpu).collect(),
+            facts: BTreeMap::new(),
+        },
+        features,
+        weight,
+        is_down: false,
+        flags: BTreeSet::new(),
+        reason: None,
+    }
+}
+
+/// The random part of a job.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    pub nodes: u32,
+    cpus: u32,
+    gpus: u32,
+    is_typed: bool,
+    gib_per_cpu: u64,
+    pub minutes: u64,
+    is_exclusive: bool,
+    in_gpu_partition: bool,
+    wants_h100: bool,
+    excludes: Option<u32>,
+    requires: Option<u32>,
+    is_urgent: bool,
+}
+
+pub fn any_ask() -> impl Strategy<Value = Ask> {
+    let sizes = (1u32..4, 1u32..17, 0u32..5, any::<bool>(), 1u64..5, 1u64..90);
+    let rare = || prop::bool::weighted(0.1);
+    let places = (rare(), any::<bool>(), rare(), prop::option::weighted(0.1, 1u32..9), prop::option::weighted(0.1, 1u32..9), rare());
+    (sizes, places).prop_map(
+        |((nodes, cpus, gpus, is_typed, gib_per_cpu, minutes), (is_exclusive, in_gpu, wants_h100, excludes, requires, is_urgent))| Ask {
+            nodes,
+            cpus,
+            gpus,
+            is_typed,
+            gib_per_cpu,
+            minutes,
+            is_exclusive,
+            in_gpu_partition: in_gpu && gpus > 0,
+            wants_h100,
+            excludes,
+            requires,
+            is_urgent,
+        },
+    )
+}
+
+pub fn job(id: u64, ask: &Ask) -> JobSnapshot {
+    let kind = ask.is_typed.then(|| "h100".to_owned());
+    let node = |number: &u32| NodeName::new(format!("n{number}")).unwrap();
+    JobSnapshot {
+        id: JobId(id),
+        tenant: name("acme"),
+        account: name("default"),
+        user: name("ann"),
+        partition: name(if ask.in_gpu_partition { "gpu" } else { "main" }),
+        qos: name(if ask.is_urgent { "high" } else { "normal" }),
+        name: format!("job-{id}"),
+        state: JobState::Pending,
+        hold: None,
+        shape: Shape {
+            min_nodes: ask.nodes,
+            max_nodes: ask.nodes,
+            tasks: ask.nodes,
+            tasks_per_node: Some(1),
+            cpus_per_task: ask.cpus,
+            memory: MemoryDemand::PerCpu(Bytes(ask.gib_per_cpu * GIB)),
+            gpus: if ask.gpus > 0 { GpuDemand::PerNode(Gpus { kind, count: ask.gpus }) } else { GpuDemand::None },
+            exclusive: ask.is_exclusive,
+        },
+        time_limit: ask.minutes * 60,
+        submit_time: at(id as i64 - 10_000),
+        not_before: None,
+        deadline: None,
+        nice: 0,
+        constraint: ask.wants_h100.then(|| vec![BTreeSet::from(["h100".to_owned()])]),
+        required_nodes: ask.requires.iter().filter(|_| ask.excludes.is_none()).map(node).collect(),
+        excluded_nodes: ask.excludes.iter().map(node).collect(),
+        is_expedited: false,
+        dependencies: Vec::new(),
+        dependency_any: false,
+        is_singleton: false,
+        array: None,
+        attempt: None,
+    }
+}
+
+/// The truth about a small fleet, as the service would have it.
+#[derive(Clone, Default)]
+pub struct World {
+    pub now: i64,
+    pub nodes: BTreeMap<u32, Node>,
+    pub pending: BTreeMap<JobId, JobSnapshot>,
+    pub running: BTreeMap<JobId, JobSnapshot>,
+}
+
+impl World {
+    pub fn of(kinds: &[usize]) -> World {
+        World { nodes: (1..).zip(kinds).map(|(number, kind)| (number, node(number, *kind))).collect(), ..World::default() }
+    }
+
+    /// Events that tell all of it.
+    pub fn events(&self) -> Vec<Event> {
+        let qos = |text: &str, priority| {
+            Event::Qos(Qos { name: name(text), priority, max_time_seconds: None, allow_tenants: BTreeSet::new(), description: None })
+        };
+        let gpu =
+            Partition { nodes: String::new(), node_features: BTreeSet::from(["gpu".to_owned()]), ..Partition::of_all_nodes(name("gpu")) };
+        let mut events = vec![Event::Policy(Policy::default()), qos("normal", 0), qos("high", 100)];
+        events.extend([Event::Partition(Partition::of_all_nodes(name("main"))), Event::Partition(gpu)]);
+        events.extend(self.nodes.values().map(|node| Event::Node(Box::new(node.clone()))));
+        events.extend(self.running.values().chain(self.pending.values()).map(|job| Event::Job(Box::new(job.clone()))));
+        events
+    }
+
+    pub fn engine(&self) -> Engine {
+        let mut engine = Engine::new();
+        self.events().into_iter().for_each(|event| engine.apply(event));
+        engine
+    }
+
+    /// The queue in the order of the walk: urgent first, then by number (submitted in that order).
+    pub fn queue(&self) -> Vec<&JobSnapshot> {
+        let mut queue: Vec<&JobSnapshot> = self.pending.values().collect();
+        queue.sort_by_key(|job| (job.qos.as_str() != "high", job.id));
+        queue
+    }
+
+    /// Starts what a plan starts, and tells the engines.
+    pub fn start(&mut self, plan: &Plan, engines: &mut [Engine]) {
+        for start in &plan.starts {
+            let job = self.pending.remove(&start.job).expect("only what waits is started");
+            let attempt =
+                RunningAttempt { number: 1, allocated_at: at(self.now), started_at: Some(at(self.now)), nodes: start.nodes.clone() };
+            let job = JobSnapshot { state: JobState::Running, attempt: Some(attempt), ..job };
+            for engine in engines.iter_mut() {
+                engine.confirm(start.job, None);
+                engine.apply(Event::Job(Box::new(job.clone())));
+            }
+            self.running.insert(job.id, job);
+        }
+    }
+
+    pub fn limit(job: &JobSnapshot) -> Timestamp {
+        let started = job.attempt.as_ref().and_then(|a| a.started_at).expect("it runs");
+        started + SignedDuration::from_secs(job.time_limit as i64)
+    }
+
+    /// Ends a job.
+    pub fn end(&mut self, job: JobId) -> Event {
+        self.running.remove(&job);
+        Event::JobGone(job)
+    }
+
+    /// Drains a node, or takes it back into service.
+    pub fn toggle(&mut self, number: u32) -> Option<Event> {
+        let node = self.nodes.get_mut(&number)?;
+        if !node.flags.remove(&NodeFlag::Drain) {
+            node.flags.insert(NodeFlag::Drain);
+        }
+        Some(Event::Node(Box::new(node.clone())))
+    }
+
+    pub fn node(&self, name: &NodeName) -> &Node {
+        self.nodes.values().find(|node| node.name == *name).expect("a node of the fleet")
+    }
+}
+
+/// What an allocation takes: CPUs, memory, GPUs by type.
+pub fn taken(node: &Node, allocation: &NodeAllocation) -> (u64, u64, BTreeMap<String, u64>) {
+    let mut gpus = BTreeMap::new();
+    for gpu in node.inventory.gpus.iter().filter(|gpu| allocation.gpus.contains(&gpu.index)) {
+        *gpus.entry(gpu.kind.clone()).or_insert(0) += 1;
+    }
+    (allocation.cpus.len() as u64, allocation.memory_bytes.0, gpus)
+}
