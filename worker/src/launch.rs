@@ -1,6 +1,6 @@
 //! From an assignment to what a driver is given: environment, paths, limits, devices.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use berth_model::job::{JobSpec, Network, OpenMode};
@@ -70,7 +70,6 @@ pub fn launch_spec(assignment: &Assignment, step: &StepAssignment, dirs: &Attemp
         task.iter().filter_map(|i| if image.is_some() { position(i) } else { Some(i.to_string()) }).collect()
     };
     let files = OutputFiles::of(assignment, step, node);
-    let mut claimed = BTreeSet::new();
     let tasks = step
         .here
         .tasks
@@ -84,8 +83,6 @@ pub fn launch_spec(assignment: &Assignment, step: &StepAssignment, dirs: &Attemp
                 environment::task_environment(assignment, step, task, local_id as u32, &visible(seen))
             };
             let (tee_stdout, tee_stderr) = files.of_task(task);
-            // Tasks that share a file must not wipe each other's lines.
-            let is_first = tee_stdout.as_ref().is_none_or(|path| claimed.insert(path.clone()));
             TaskSpec {
                 rank: task.rank,
                 env,
@@ -95,8 +92,9 @@ pub fn launch_spec(assignment: &Assignment, step: &StepAssignment, dirs: &Attemp
                 stderr: dirs.spool(step.step, task.rank, if files.is_merged { LogStream::Stdout } else { LogStream::Stderr }),
                 tee_stdout,
                 tee_stderr,
-                tee_truncate: files.is_truncated && is_first,
-                stdin: files.stdin.clone(),
+                tee_truncate: files.is_truncated,
+                stdin: files.stdin_of(task),
+                stdin_spool: None,
             }
         })
         .collect();
@@ -196,7 +194,7 @@ fn working_directory(job: &JobSpec, step: &StepAssignment) -> Option<PathBuf> {
 struct OutputFiles {
     stdout: Option<String>,
     stderr: Option<String>,
-    stdin: Option<PathBuf>,
+    stdin: Option<String>,
     fields: PatternFields,
     is_truncated: bool,
     /// Standard error goes where standard output goes: Slurm's default for batch scripts.
@@ -225,11 +223,17 @@ impl OutputFiles {
         OutputFiles {
             is_merged: step.step == StepId::Batch && stderr.is_none(),
             is_truncated: job.open_mode == OpenMode::Truncate,
-            stdin: stdin.filter(|s| !s.is_empty() && s != "none").map(PathBuf::from),
+            stdin: stdin.filter(|s| !s.is_empty() && s != "none"),
             stdout,
             stderr,
             fields,
         }
+    }
+
+    /// The file that a task reads, with the same patterns.
+    fn stdin_of(&self, task: &TaskPlacement) -> Option<PathBuf> {
+        let fields = PatternFields { task: task.rank, ..self.fields.clone() };
+        self.stdin.as_ref().map(|pattern| PathBuf::from(expand_pattern(pattern, &fields)))
     }
 
     fn of_task(&self, task: &TaskPlacement) -> (Option<PathBuf>, Option<PathBuf>) {

@@ -203,9 +203,14 @@ impl Step {
             let detail = "the node could not reach the service for longer than node_timeout".to_owned();
             result.failure = Some(StepFailure { cause: "cut_off".to_owned(), detail, is_nodes_fault: true });
         }
-        if result.failure.as_ref().is_some_and(|f| f.cause == "exec_not_found") && result.tasks.is_empty() {
-            // The shell's code for a program that is not there.
-            result.tasks = self.spec.tasks.iter().map(|t| TaskEnd { rank: t.rank, code: Some(127), signal: None }).collect();
+        // The shell's codes: for a program that is not there, and for a redirection that fails.
+        let code = match result.failure.as_ref().map(|f| f.cause.as_str()) {
+            Some("exec_not_found") => Some(127),
+            Some("file_error") => Some(1),
+            _ => None,
+        };
+        if code.is_some() && result.tasks.is_empty() {
+            result.tasks = self.spec.tasks.iter().map(|t| TaskEnd { rank: t.rank, code, signal: None }).collect();
         }
         self.reported = Some(self.outbox.push(Fact::StepEnded { job_id: self.job, attempt: self.attempt, step: self.id, result }));
     }
@@ -228,7 +233,11 @@ pub fn cause_text(cause: LaunchCause) -> String {
 /// Whom to blame: the node is drained and the job placed elsewhere, or the job ends.
 pub fn is_nodes_fault(cause: LaunchCause) -> bool {
     match cause {
-        LaunchCause::ImageUnavailable | LaunchCause::ExecNotFound | LaunchCause::BadSpec | LaunchCause::RegistryError => false,
+        LaunchCause::ImageUnavailable
+        | LaunchCause::ExecNotFound
+        | LaunchCause::BadSpec
+        | LaunchCause::RegistryError
+        | LaunchCause::FileError => false,
         LaunchCause::DeviceError | LaunchCause::NodeError | LaunchCause::Lost | LaunchCause::CutOff => true,
     }
 }
