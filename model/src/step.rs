@@ -48,6 +48,11 @@ pub struct StepSpec {
     pub stderr: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stdin: Option<String>,
+    /// Standard input comes in pieces to `/v1/jobs/{job_id}/steps/{step}/stdin`.
+    pub stream_stdin: bool,
+    /// With `stream_stdin`: rank of the only task that gets it; absent: all do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdin_task: Option<u32>,
     /// Share CPUs and GPUs with other steps of the job.
     pub overlap: bool,
     pub exclusive: bool,

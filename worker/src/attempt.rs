@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::agent::Shared;
 use crate::hooks;
+use crate::input::Input;
 use crate::launch::{self, AttemptDirs};
 use crate::socket::JobSocket;
 use crate::step::{Orders, Step, StepEvent, Stop, Why, cause_text, is_nodes_fault};
@@ -333,6 +334,16 @@ impl Attempt {
         let runtime = self.shared.runtime_for(spec.image.is_some());
         let (orders, seen) = watch::channel(Orders::default());
         let key = spec.key.clone();
+        let job = assignment.job_id;
+        let input = spec.tasks.iter().find_map(|t| t.stdin_spool.clone()).map(|spool| Input {
+            shared: self.shared.clone(),
+            path: match &step.spec {
+                Some(_) => format!("/v1/jobs/{job}/steps/{}/stdin", step.step),
+                None => format!("/v1/jobs/{job}/stdin"),
+            },
+            job_token: assignment.job_token.clone(),
+            spool,
+        });
         let step = Step {
             id: step.step,
             job: assignment.job_id,
@@ -344,6 +355,7 @@ impl Attempt {
             outbox: self.shared.outbox.clone(),
             uploads: self.shared.uploads.clone(),
             metrics: self.shared.metrics.clone(),
+            input,
             orders: seen,
             events: self.events.clone(),
             reported: None,

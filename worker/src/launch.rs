@@ -40,6 +40,11 @@ pub struct AttemptDirs {
 }
 
 impl AttemptDirs {
+    /// Where the step's standard input is gathered, if it is passed on.
+    pub fn input(&self, step: StepId) -> PathBuf {
+        self.root.join("output").join(step.to_string()).join("stdin.spool")
+    }
+
     fn spool(&self, step: StepId, rank: u32, stream: LogStream) -> PathBuf {
         self.root.join("output").join(step.to_string()).join(format!("{rank}.{stream}"))
     }
@@ -70,6 +75,10 @@ pub fn launch_spec(assignment: &Assignment, step: &StepAssignment, dirs: &Attemp
         task.iter().filter_map(|i| if image.is_some() { position(i) } else { Some(i.to_string()) }).collect()
     };
     let files = OutputFiles::of(assignment, step, node);
+    let is_streamed = |rank: u32| match &step.spec {
+        Some(spec) => spec.stream_stdin && spec.stdin_task.is_none_or(|only| only == rank),
+        None => job.stream_stdin,
+    };
     let tasks = step
         .here
         .tasks
@@ -94,7 +103,7 @@ pub fn launch_spec(assignment: &Assignment, step: &StepAssignment, dirs: &Attemp
                 tee_stderr,
                 tee_truncate: files.is_truncated,
                 stdin: files.stdin_of(task),
-                stdin_spool: None,
+                stdin_spool: is_streamed(task.rank).then(|| dirs.input(step.step)),
             }
         })
         .collect();

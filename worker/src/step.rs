@@ -10,6 +10,7 @@ use berth_runtime::{LaunchCause, LaunchError, LaunchSpec, Runtime, StepExit};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
+use crate::input::Input;
 use crate::launch;
 use crate::metrics::WorkerMetrics;
 use crate::output::{self, Source, Uploads};
@@ -64,6 +65,8 @@ pub struct Step {
     pub outbox: Arc<Outbox>,
     pub uploads: Uploads,
     pub metrics: Arc<WorkerMetrics>,
+    /// Its standard input, if that is passed on.
+    pub input: Option<Input>,
     pub orders: watch::Receiver<Orders>,
     pub events: mpsc::UnboundedSender<(StepId, StepEvent)>,
     /// Number of the report of its end.
@@ -118,7 +121,11 @@ impl Step {
         let files = launch::streams(&self.spec).into_iter().map(|(task, stream, path)| (task, stream, path.to_owned())).collect();
         let source = Source { job: self.job, attempt: self.attempt, step: self.id };
         let follower = tokio::spawn(output::follow(source, files, self.uploads.clone(), seen));
+        let input = self.input.take().map(|input| tokio::spawn(input.gather()));
         let (exit, why) = self.wait().await;
+        if let Some(gathering) = input {
+            gathering.abort();
+        }
         self.metrics.running.dec();
         ended.send_replace(true);
         let _ = follower.await;

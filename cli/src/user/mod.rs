@@ -3,10 +3,12 @@
 pub mod args;
 mod client;
 mod control;
+mod input;
 mod job_line;
 mod logs;
 mod queue;
 mod show;
+mod signals;
 mod submit;
 mod table;
 mod token;

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::args::Format;
 use super::client::Client;
 use super::job_line::{self, JobLine};
-use super::{logs, print_data};
+use super::{input, logs, print_data, signals};
 
 /// Submits a script or a job as JSON.
 pub async fn submit(client: &Client, format: Format, line: Vec<String>) -> anyhow::Result<ExitCode> {
@@ -118,14 +118,31 @@ pub async fn run(client: &Client, line: Vec<String>) -> anyhow::Result<ExitCode>
     let mut spec = JobSpec { script: None, command: Some(line.rest.clone()), ..parsed.spec };
     spec.name = spec.name.or_else(|| std::path::Path::new(&line.rest[0]).file_name().map(|n| n.to_string_lossy().into_owned()));
     add_environment(&mut spec, &parsed.export);
+    // As with srun, what we read the job's tasks read.
+    if spec.stdin.as_deref() == Some("all") {
+        spec.stdin = None;
+    }
+    spec.stream_stdin = spec.stdin.is_none() && spec.array.is_none() && berth_runtime::files::has_input();
+    // Before the job is there, so that none is left behind.
+    let mut signals = signals::ends()?;
     let answer = post(client, &spec).await?;
     let job = answer["job_id"].to_string();
     tokio::select! {
         outcome = logs::follow(client, &job, None, true) => outcome,
-        _ = tokio::signal::ctrl_c() => {
-            eprintln!("berth: cancelling job {job}");
-            client.post(&format!("/v1/jobs/{job}:cancel"), &serde_json::json!({}), None).await?;
-            Ok(ExitCode::from(130))
+        error = input::pass_on(client, &job, spec.stream_stdin) => {
+            // Half an input is worse than none.
+            cancel(client, &job).await?;
+            Err(error.context("standard input"))
+        }
+        Some(number) = signals.recv() => {
+            cancel(client, &job).await?;
+            Ok(ExitCode::from(128 + number))
         }
     }
+}
+
+async fn cancel(client: &Client, job: &str) -> anyhow::Result<()> {
+    eprintln!("berth: cancelling job {job}");
+    let key = uuid::Uuid::new_v4().to_string();
+    client.post(&format!("/v1/jobs/{job}:cancel"), &serde_json::json!({}), Some(&key)).await.map(|_| ())
 }

@@ -50,6 +50,20 @@ pub fn append(path: &Path, user: Option<UserIds>) -> io::Result<File> {
     Ok(file)
 }
 
+/// This process's standard input is a file or a pipe: something to pass on. A terminal and `/dev/null` are not.
+pub fn has_input() -> bool {
+    // Safety: the pointer is to our own value, filled in by the call.
+    let status = unsafe {
+        let mut status: libc::stat = std::mem::zeroed();
+        if libc::fstat(libc::STDIN_FILENO, &mut status) != 0 || libc::isatty(libc::STDIN_FILENO) == 1 {
+            return false;
+        }
+        status
+    };
+    // 1:3 is Linux's number of /dev/null.
+    status.st_mode & libc::S_IFMT != libc::S_IFCHR || status.st_rdev != libc::makedev(1, 3)
+}
+
 /// Does it with the rights of `user`, in a thread of its own, whose rights alone change.
 pub fn as_user<T: Send>(user: Option<UserIds>, act: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     // Safety: a plain system call.

@@ -1,0 +1,148 @@
+//! What scripts rely on without a thought: standard input, bytes left alone, files, signals, words in the output.
+
+mod common;
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use common::{BERTH, Stack, until};
+
+/// Runs a user's command with this standard input.
+fn fed(stack: &Stack, token: &str, args: &[&str], input: &[u8]) -> Output {
+    let mut command = Command::new(BERTH);
+    command.args(["--server", &stack.servers(), "--token", token]).args(args).env("BERTH_CONFIG", "/dev/null");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (mut pipe, input) = (child.stdin.take().unwrap(), input.to_owned());
+    let writer = std::thread::spawn(move || pipe.write_all(&input));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    output
+}
+
+/// All bytes there are, broken UTF-8 among them; more than one piece of any part of the way.
+fn every_byte() -> Vec<u8> {
+    (0..1_500_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+async fn two_nodes() -> Stack {
+    let mut stack = Stack::start(2, 1).await;
+    for name in ["n1", "n2"] {
+        let worker = stack.worker(name, &["--node-cpus", "4", "--node-memory", "4GiB"]).await;
+        stack.workers.push(worker);
+    }
+    stack
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn input_and_output_pass_through_whole() {
+    let stack = two_nodes().await;
+    let ann = stack.user();
+    let output = fed(&stack, &ann, &["run", "cat"], b"hello\n");
+    assert_eq!((text(&output.stdout), output.status.code()), ("hello\n".to_owned(), Some(0)), "{}", text(&output.stderr));
+    let bytes = every_byte();
+    let output = fed(&stack, &ann, &["run", "cat"], &bytes);
+    assert!(output.stdout == bytes, "{} bytes of {}: {}", output.stdout.len(), bytes.len(), text(&output.stderr));
+    // Each task reads all of it, on the second node too; a job that wants none of it ends all the same.
+    let output = fed(&stack, &ann, &["run", "-N2", "wc", "-c"], &bytes);
+    assert_eq!(text(&output.stdout), format!("{0}\n{0}\n", bytes.len()), "{}", text(&output.stderr));
+    assert!(fed(&stack, &ann, &["run", "true"], b"x\n").status.success());
+    assert_eq!(text(&fed(&stack, &ann, &["run", "--input=none", "cat"], b"").stdout), "");
+    let file = stack.path("input.txt");
+    std::fs::write(&file, "from a file\n").unwrap();
+    let from_file = format!("--input={}", file.display());
+    assert_eq!(text(&fed(&stack, &ann, &["run", &from_file, "cat"], b"").stdout), "from a file\n");
+
+    let script = format!(
+        "#!/bin/bash\n#SBATCH -N2 --ntasks=2\necho x | srun -n1 cat\n\
+         srun -n2 bash <<'X' | sort\necho here $SLURM_PROCID $SLURMD_NODENAME\nX\n\
+         echo lost | srun -n1 --input=none cat\necho one | srun -n2 -l --input=1 cat\nsrun -n1 {from_file} cat\n\
+         srun -n1 cat < /dev/null\n( echo first; sleep 1; echo second ) | srun -n1 -w n2 sh -c 'read a; echo got $a; cat'\n\
+         head -c 3000000 /dev/urandom > {dir}/blob; srun -n1 cat < {dir}/blob | cmp - {dir}/blob && echo same\n",
+        dir = stack.dir.path().display()
+    );
+    let job = stack.submit(&ann, &script);
+    let wanted = "x\nhere 0 n1\nhere 1 n2\n1: one\nfrom a file\ngot first\nsecond\nsame\n";
+    let ended = stack.until_state(&ann, job, "completed").await;
+    assert_eq!(stack.output(&ann, job).await, wanted, "{ended:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_cannot_be_written_fails_the_job_and_one_for_both_streams_keeps_all() {
+    let stack = two_nodes().await;
+    let ann = stack.user();
+    let job = stack.submit(&ann, "#!/bin/bash\n#SBATCH -o /no/such/folder/out\ntouch /tmp/never\n");
+    let ended = stack.until_state(&ann, job, "failed").await;
+    let reason = ended["reason"].as_str().unwrap();
+    assert!(reason.contains("/no/such/folder/out") && reason.contains("No such file"), "{reason}");
+    let both = stack.path("both");
+    let script = format!(
+        "#!/bin/bash\n#SBATCH -n2 -o {0} -e {0}\nfor i in 1 2 3; do echo out $i; echo err $i >&2; done\nsrun -n2 -o {0}.s -e {0}.s sh -c 'echo o; echo e >&2'\n",
+        both.display()
+    );
+    let job = stack.submit(&ann, &script);
+    stack.until_state(&ann, job, "completed").await;
+    assert_eq!(std::fs::read_to_string(&both).unwrap(), "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n");
+    let step = std::fs::read_to_string(both.with_extension("s")).unwrap();
+    assert_eq!((step.matches("o\n").count(), step.matches("e\n").count()), (2, 2), "{step:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_goes_on_from_its_cursor_and_outlives_a_replica() {
+    let mut stack = two_nodes().await;
+    let ann = stack.user();
+    let gate = stack.path("gate");
+    let script = format!("echo before; while ! [ -e {} ]; do sleep 0.05; done; printf 'after\\377\\n'; exit 3", gate.display());
+    let mut command = Command::new(BERTH);
+    command.args(["--server", &stack.servers(), "--token", &ann, "run", "sh", "-c", &script]).env("BERTH_CONFIG", "/dev/null");
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until("the job writes", async || stack.output(&ann, 1).await == "before\n").await;
+    // The first in the list serves the stream.
+    stack.apis.remove(0).kill();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    std::fs::write(&gate, "").unwrap();
+    let output = tokio::task::spawn_blocking(|| child.wait_with_output().unwrap()).await.unwrap();
+    assert_eq!(output.stdout, b"before\nafter\xff\n", "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(text(&output.stderr).matches("the connection to the service broke").count(), 1, "{}", text(&output.stderr));
+
+    let url = format!("http://127.0.0.1:{}/v1/jobs/1/logs/follow", stack.ports[1]);
+    let follow = async |query: &str, header: Option<&str>| {
+        let mut request = stack.http.get(format!("{url}{query}")).bearer_auth(&ann);
+        if let Some(id) = header {
+            request = request.header("last-event-id", id);
+        }
+        let response = request.send().await.unwrap();
+        (response.status().as_u16(), response.text().await.unwrap())
+    };
+    let (_, whole) = follow("", None).await;
+    assert!(whole.contains("id: 1:0.stdout.14") && whole.contains("\"base64\""), "{whole}");
+    let (_, rest) = follow("?cursor=1:0.stdout.7", None).await;
+    assert!(rest.contains("after") && !rest.contains("before"), "{rest}");
+    let (_, rest) = follow("", Some("1:0.stdout.14")).await;
+    assert!(!rest.contains("after") && rest.contains("\"type\":\"end\""), "{rest}");
+    for (query, header) in [("?cursor=bogus", None), ("", Some("1:0.stdout"))] {
+        let (status, problem) = follow(query, header).await;
+        assert!(status == 422 && problem.contains("invalid_cursor"), "{status} {problem}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_to_run_cancels_its_job_and_the_output_says_so() {
+    let stack = two_nodes().await;
+    let ann = stack.user();
+    for (job, signal, code) in [(1, "TERM", 143), (2, "HUP", 129), (3, "INT", 130)] {
+        let mut command = Command::new(BERTH);
+        command.args(["--server", &stack.servers(), "--token", &ann, "run", "sh", "-c", "echo up; exec sleep 600"]);
+        let mut child =
+            command.env("BERTH_CONFIG", "/dev/null").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        until("the job runs", async || stack.output(&ann, job).await == "up\n").await;
+        Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status().unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
+        stack.until_state(&ann, job, "cancelled").await;
+    }
+}
