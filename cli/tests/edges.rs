@@ -144,5 +144,17 @@ async fn a_signal_to_run_cancels_its_job_and_the_output_says_so() {
         Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status().unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
         stack.until_state(&ann, job, "cancelled").await;
+        let path = format!("/v1/jobs/{job}/logs?stream=stderr");
+        let said = stack.call("GET", &path, &ann, None).await.1.as_str().unwrap().to_owned();
+        assert!(said.starts_with(&format!("berth: error: *** JOB {job} ON n")) && said.contains(" CANCELLED AT 2"), "{said}");
     }
+    // A step's own limit, and the job's, in the file that the user named too.
+    let file = stack.path("limit.out");
+    let script = format!("#!/bin/bash\n#SBATCH -o {}\nsrun -n1 -t 0:01 sleep 600\nsleep 600\n", file.display());
+    let job = stack.submit(&ann, &script);
+    until("the step's limit is told", async || std::fs::read_to_string(&file).unwrap_or_default().contains("DUE TO TIME LIMIT ***")).await;
+    assert!(stack.berth(&ann, &["cancel", &job.to_string()]).status.success());
+    stack.until_state(&ann, job, "cancelled").await;
+    let said = std::fs::read_to_string(&file).unwrap();
+    assert!(said.contains(&format!("*** STEP {job}.0 ON n")) && said.contains(&format!("*** JOB {job} ON n")), "{said}");
 }

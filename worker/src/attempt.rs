@@ -190,7 +190,7 @@ impl Attempt {
             self.steps.insert(step.step, running);
         }
         let Some(running) = self.steps.get(&step.step) else { return };
-        let stop = (step.phase == Phase::Stop).then(|| Stop { grace: self.shared.kill_wait(), why: Why::Asked });
+        let stop = (step.phase == Phase::Stop).then(|| Stop { grace: self.shared.kill_wait(), why: Why::Cancelled });
         running.orders.send_if_modified(|orders| {
             let before = *orders;
             orders.go |= step.phase == Phase::Go;
@@ -212,13 +212,14 @@ impl Attempt {
     /// Why all must end now, if it must.
     fn stop(&self, wish: &Wish) -> Option<Stop> {
         match wish {
-            Wish::Gone => Some(Stop { grace: Duration::ZERO, why: Why::Asked }),
+            Wish::Gone => Some(Stop { grace: Duration::ZERO, why: Why::Over }),
             Wish::CutOff(_) => Some(Stop { grace: Duration::ZERO, why: Why::CutOff }),
             Wish::Assigned(assignment) if assignment.phase == Phase::Stop => {
                 let grace = assignment.stop.map_or(0, |s| s.grace_seconds);
-                Some(Stop { grace: Duration::from_secs(grace), why: Why::Asked })
+                let why = assignment.stop.map_or(Why::Over, |s| s.reason.into());
+                Some(Stop { grace: Duration::from_secs(grace), why })
             }
-            Wish::Assigned(_) if self.is_decided => Some(Stop { grace: Duration::ZERO, why: Why::Asked }),
+            Wish::Assigned(_) if self.is_decided => Some(Stop { grace: Duration::ZERO, why: Why::Over }),
             Wish::Assigned(assignment) if self.left(assignment).is_some_and(|left| left.is_zero()) => {
                 Some(Stop { grace: self.shared.kill_wait(), why: Why::TimeLimit })
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_model::step::{StepFailure, StepResult, TaskEnd};
+use berth_model::step::{StepFailure, StepResult, StopReason, TaskEnd};
 use berth_model::worker::Fact;
 use berth_model::{Bytes, JobId, StepId};
 use berth_runtime::{LaunchCause, LaunchError, LaunchSpec, Runtime, StepExit};
@@ -33,8 +33,14 @@ pub struct Stop {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    Asked,
+    /// Nobody need be told: what decides the job has ended, or it does not belong here any more.
+    Over,
+    /// By the job's user or `srun`.
+    Cancelled,
     TimeLimit,
+    Preempted,
+    /// Another node of the gang failed.
+    NodeFail,
     /// The node could not reach the service for too long.
     CutOff,
 }
@@ -71,6 +77,18 @@ pub struct Step {
     pub events: mpsc::UnboundedSender<(StepId, StepEvent)>,
     /// Number of the report of its end.
     pub reported: Option<u64>,
+}
+
+impl From<StopReason> for Why {
+    fn from(reason: StopReason) -> Why {
+        match reason {
+            StopReason::Finished | StopReason::LaunchFailed => Why::Over,
+            StopReason::Cancelled | StopReason::Requeued => Why::Cancelled,
+            StopReason::TimeLimit => Why::TimeLimit,
+            StopReason::Preempted => Why::Preempted,
+            StopReason::NodeFail => Why::NodeFail,
+        }
+    }
 }
 
 impl Step {
@@ -126,6 +144,9 @@ impl Step {
         if let Some(gathering) = input {
             gathering.abort();
         }
+        if exit.oom_killed {
+            self.say(&format!("Detected an out-of-memory kill in {}. Some of its processes have been killed.", self.name()));
+        }
         self.metrics.running.dec();
         ended.send_replace(true);
         let _ = follower.await;
@@ -164,6 +185,9 @@ impl Step {
             {
                 let until = Instant::now() + stop.grace;
                 kill_at = Some(kill_at.map_or(until, |at| at.min(until)));
+                if stopped.is_none() {
+                    self.tell_stop(stop.why);
+                }
                 if stopped.is_none() && !stop.grace.is_zero() {
                     // A stopped process could not react to the SIGTERM.
                     let _ = runtime.signal(&key, libc::SIGCONT, true).await;
@@ -193,6 +217,42 @@ impl Step {
                 let _ = runtime.kill(&key).await;
                 kill_at = Some(Instant::now() + KILL_AGAIN);
             }
+        }
+    }
+
+    /// `JOB 12` or `STEP 12.0`.
+    fn name(&self) -> String {
+        if self.is_first { format!("JOB {}", self.job) } else { format!("STEP {}.{}", self.job, self.id) }
+    }
+
+    /// The line that Slurm leaves in the output of what it ends.
+    fn tell_stop(&self, why: Why) {
+        let cause = match why {
+            Why::Over => return,
+            Why::Cancelled => "",
+            Why::TimeLimit => " DUE TO TIME LIMIT",
+            Why::Preempted => " DUE TO PREEMPTION",
+            Why::NodeFail => " DUE TO NODE FAILURE",
+            Why::CutOff => " DUE TO NODE FAILURE: THE SERVICE CANNOT BE REACHED",
+        };
+        let now = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%dT%H:%M:%S");
+        let node = self.spec.hostname.as_deref().unwrap_or_default();
+        self.say(&format!("*** {} ON {node} CANCELLED AT {now}{cause} ***", self.name()));
+    }
+
+    /// Writes a line where the first task's errors go: the log, and the file that the user named, unless that is a container's.
+    fn say(&self, text: &str) {
+        let Some(task) = self.spec.tasks.first() else { return };
+        let line = format!("berth: error: {text}\n");
+        let write = |file: std::io::Result<std::fs::File>| file.and_then(|mut file| std::io::Write::write_all(&mut file, line.as_bytes()));
+        let mut said = write(std::fs::OpenOptions::new().create(true).append(true).open(&task.stderr));
+        if let (Some(copy), None) = (&task.tee_stderr, &self.spec.image) {
+            let cwd = self.spec.cwd.as_ref().or(self.spec.scratch_dir.as_ref());
+            let path = cwd.map_or_else(|| copy.clone(), |dir| dir.join(copy));
+            said = said.and(write(berth_runtime::files::append(&path, self.spec.user)));
+        }
+        if let Err(error) = said {
+            tracing::warn!(job = %self.job, step = %self.id, %error, "a line could not be left in the output");
         }
     }
 
