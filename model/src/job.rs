@@ -22,7 +22,7 @@ pub struct JobSpec {
     pub partition: Option<Name>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub qos: Option<Name>,
-    /// Text of a batch script, beginning with `#!`. At most 256 KiB.
+    /// Text of a batch script, beginning with `#!`. At most 4 MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
     /// Arguments of the script.
