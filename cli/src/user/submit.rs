@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow, bail};
 use berth_model::Fault;
 use berth_model::job::JobSpec;
-use berth_model::script::{ExportMode, parse_script};
+use berth_model::script::{ExportMode, Place, parse_script_at};
 use serde_json::Value;
 
 use super::args::Format;
@@ -46,8 +46,11 @@ fn read_job(line: JobLine) -> anyhow::Result<JobSpec> {
         let script = format!("#!/bin/sh\n# made by berth submit --wrap\n{command}\n");
         return from_script(&script, Some("wrap"), &line);
     }
-    let Some(path) = line.rest.first() else {
-        bail!("there is no script to submit; name one, or give a command with --wrap='COMMAND'");
+    let path = match line.rest.first() {
+        Some(path) => path.as_str(),
+        // As sbatch: what comes by standard input is the script.
+        None if berth_runtime::files::has_input() => "-",
+        None => bail!("there is no script to submit; name one, or give a command with --wrap='COMMAND'"),
     };
     let text = if path == "-" {
         let mut text = String::new();
@@ -67,7 +70,7 @@ fn read_job(line: JobLine) -> anyhow::Result<JobSpec> {
 }
 
 fn from_script(text: &str, name: Option<&str>, line: &JobLine) -> anyhow::Result<JobSpec> {
-    let parsed = parse_script(text, &line.options, jiff::Timestamp::now()).map_err(faults)?;
+    let parsed = parse_script_at(text, &line.options, here()).map_err(faults)?;
     for warning in &parsed.warnings {
         eprintln!("warning: {}; {}", warning.detail, warning.help);
     }
@@ -76,6 +79,12 @@ fn from_script(text: &str, name: Option<&str>, line: &JobLine) -> anyhow::Result
     spec.name = spec.name.or(name.map(str::to_owned));
     add_environment(&mut spec, &parsed.export);
     Ok(spec)
+}
+
+/// Times of day are this machine's, and a relative folder is relative to where we are.
+fn here() -> Place {
+    let directory = std::env::current_dir().ok().map(|dir| dir.display().to_string());
+    Place { now: jiff::Zoned::now(), directory }
 }
 
 fn faults(faults: Vec<Fault>) -> anyhow::Error {
@@ -102,6 +111,9 @@ fn add_environment(spec: &mut JobSpec, export: &ExportMode) {
     if let Ok(dir) = std::env::current_dir() {
         spec.environment.insert("SLURM_SUBMIT_DIR".to_owned(), dir.display().to_string());
     }
+    if let Ok(host) = std::fs::read_to_string("/proc/sys/kernel/hostname") {
+        spec.environment.insert("SLURM_SUBMIT_HOST".to_owned(), host.trim().to_owned());
+    }
 }
 
 /// Runs a command as a job in the foreground.
@@ -111,7 +123,7 @@ pub async fn run(client: &Client, line: Vec<String>) -> anyhow::Result<ExitCode>
         bail!("there is no command to run; for example `berth run hostname`");
     }
     // An empty script carries the options.
-    let parsed = parse_script("#!/bin/sh\n:\n", &line.options, jiff::Timestamp::now()).map_err(faults)?;
+    let parsed = parse_script_at("#!/bin/sh\n:\n", &line.options, here()).map_err(faults)?;
     for warning in &parsed.warnings {
         eprintln!("warning: {}; {}", warning.detail, warning.help);
     }
