@@ -185,7 +185,7 @@ impl Attempt {
         }
         if !self.steps.contains_key(&step.step) {
             // Even if it is to stop: an earlier worker process may have started it.
-            let spec = launch::launch_spec(assignment, step, &self.dirs, &self.shared.node);
+            let spec = launch::launch_spec(assignment, step, &self.dirs, &self.shared.node, self.start());
             let running = self.launch(assignment, step, spec);
             self.steps.insert(step.step, running);
         }
@@ -225,6 +225,12 @@ impl Attempt {
             }
             Wish::Assigned(_) => None,
         }
+    }
+
+    /// When the attempt's own step began here; now, if it has not.
+    fn start(&self) -> jiff::Timestamp {
+        let began = self.journal.data.started_ms.map_or_else(since_boot, Duration::from_millis);
+        jiff::Timestamp::now() - since_boot().saturating_sub(began)
     }
 
     /// Time left until the limit, once it has started.

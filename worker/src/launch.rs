@@ -11,6 +11,7 @@ use berth_model::step::TaskPlacement;
 use berth_model::worker::{Assignment, StepAssignment};
 use berth_model::{StepId, environment};
 use berth_runtime::{GpuDevice, LaunchSpec, Limits, Mount, StepKey, TaskSpec, UserIds};
+use jiff::Timestamp;
 
 /// What is the same for all steps on this node.
 #[derive(Clone, Debug)]
@@ -58,7 +59,9 @@ pub fn key(assignment: &Assignment, step: StepId) -> StepKey {
 }
 
 /// What the driver is to run.
-pub fn launch_spec(assignment: &Assignment, step: &StepAssignment, dirs: &AttemptDirs, node: &Node) -> LaunchSpec {
+///
+/// `start` is when the attempt's own step began here, or begins.
+pub fn launch_spec(assignment: &Assignment, step: &StepAssignment, dirs: &AttemptDirs, node: &Node, start: Timestamp) -> LaunchSpec {
     let job = &assignment.context.spec;
     let is_batch = step.step == StepId::Batch;
     let argv = match (&step.spec, is_batch) {
@@ -112,7 +115,7 @@ pub fn launch_spec(assignment: &Assignment, step: &StepAssignment, dirs: &Attemp
         hostname: Some(node.name.clone()),
         argv,
         script: is_batch.then(|| job.script.clone()).flatten(),
-        env: common_environment(assignment, step, dirs, node),
+        env: common_environment(assignment, step, dirs, node, start),
         tasks,
         cwd: working_directory(job, step),
         user: node.run_as,
@@ -158,7 +161,13 @@ fn device(gpu: &Gpu, node: &Node) -> GpuDevice {
 }
 
 /// The job's and the step's own variables, and over them Slurm's.
-fn common_environment(assignment: &Assignment, step: &StepAssignment, dirs: &AttemptDirs, node: &Node) -> BTreeMap<String, String> {
+fn common_environment(
+    assignment: &Assignment,
+    step: &StepAssignment,
+    dirs: &AttemptDirs,
+    node: &Node,
+    start: Timestamp,
+) -> BTreeMap<String, String> {
     let job = &assignment.context.spec;
     let mut env = BTreeMap::new();
     if job.container.is_none() {
@@ -174,6 +183,10 @@ fn common_environment(assignment: &Assignment, step: &StepAssignment, dirs: &Att
         env.extend(spec.environment.clone());
     }
     env.extend(environment::batch_environment(assignment));
+    // Safety: plain system calls.
+    let own = || unsafe { UserIds { uid: libc::geteuid(), gid: libc::getegid() } };
+    let user = node.run_as.unwrap_or_else(own);
+    env.extend(environment::run_environment(start, assignment.context.time_limit_seconds, user.uid, user.gid));
     env.insert("BERTH_AGENT_SOCKET".to_owned(), dirs.socket.display().to_string());
     if let Some(tools) = &node.tools_dir
         && let Some(path) = env.get_mut("PATH")

@@ -66,7 +66,7 @@ pub struct SignalStep {
 }
 
 pub fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list, open)).routes(routes!(stream)).routes(routes!(signal))
+    OpenApiRouter::new().routes(routes!(list, open)).routes(routes!(stream)).routes(routes!(signal)).routes(routes!(requeue))
 }
 
 fn show(row: StepRow) -> Answer<Step> {
@@ -137,6 +137,16 @@ async fn signal(
     } else {
         app.db.signal_job(job.0, number, Some(step), false).await?;
     }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Stop the job and put it back into the queue. For `scontrol requeue`, with the job's own token.
+#[utoipa::path(post, path = "/v1/jobs/{job_id}/steps/~requeue", operation_id = "steps_requeue_job", tag = "worker", params(("job_id" = String, Path)),
+    responses((status = 204), (status = "default", body = Problem, content_type = "application/problem+json")))]
+async fn requeue(State(app): State<App>, caller: JobCaller, Path(job): Path<String>) -> Answer<StatusCode> {
+    let job = own_job(caller, &job)?;
+    let grace = app.catalog.rules().await?.policy.kill_wait_seconds;
+    app.db.requeue_job(job.0, &format!("job {job} itself"), grace, false).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

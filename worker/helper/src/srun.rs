@@ -19,7 +19,7 @@ pub fn main(args: Vec<String>) -> ExitCode {
         Err(fault) => return fail(&fault),
     };
     if options.help {
-        print!("{HELP}");
+        let _ = std::io::stdout().write_all(HELP.as_bytes());
         return ExitCode::SUCCESS;
     }
     let Some(agent) = Agent::of_this_job() else {
