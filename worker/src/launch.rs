@@ -219,7 +219,8 @@ struct OutputFiles {
     stdin: Option<String>,
     fields: PatternFields,
     is_truncated: bool,
-    /// Standard error goes where standard output goes: Slurm's default for batch scripts.
+    /// Standard error goes where standard output goes, in the order in which both were written: Slurm's default for batch scripts, and
+    /// for whatever goes to one file.
     is_merged: bool,
 }
 
@@ -243,7 +244,12 @@ impl OutputFiles {
             task: 0,
         };
         OutputFiles {
-            is_merged: step.step == StepId::Batch && stderr.is_none(),
+            is_merged: match (&stdout, &stderr) {
+                (Some(stdout), Some(stderr)) => stdout == stderr,
+                // One file gets both.
+                (Some(_), None) => true,
+                (None, _) => step.step == StepId::Batch && stderr.is_none(),
+            },
             is_truncated: job.open_mode == OpenMode::Truncate,
             stdin: stdin.filter(|s| !s.is_empty() && s != "none"),
             stdout,
