@@ -158,3 +158,118 @@ async fn a_signal_to_run_cancels_its_job_and_the_output_says_so() {
     let said = std::fs::read_to_string(&file).unwrap();
     assert!(said.contains(&format!("*** STEP {job}.0 ON n")) && said.contains(&format!("*** JOB {job} ON n")), "{said}");
 }
+
+fn berth_in(stack: &Stack, token: &str, dir: &std::path::Path, zone: &str, args: &[&str]) -> Output {
+    let mut command = Command::new(BERTH);
+    command.args(["--server", &stack.servers(), "--token", token]).args(args).env("BERTH_CONFIG", "/dev/null").env("TZ", zone);
+    command.current_dir(dir).stdin(Stdio::null()).output().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_submission_means_what_it_says() {
+    let stack = two_nodes().await;
+    let ann = stack.user();
+    // Nothing is submitted by what only asks, or by what cannot be done as asked.
+    for option in ["--test-only", "--clusters=far", "--usage", "--version"] {
+        let refused = stack.berth(&ann, &["submit", option, "--wrap=true"]);
+        assert!(!refused.status.success() && text(&refused.stderr).contains(option.split('=').next().unwrap()), "{refused:?}");
+    }
+    assert_eq!(stack.call("GET", "/v1/jobs", &ann, None).await.1["items"].as_array().unwrap().len(), 0);
+    // A script from standard input; a relative folder; a clock of the submitter's.
+    let folder = stack.path("runs");
+    std::fs::create_dir_all(folder.join("one")).unwrap();
+    let output = fed(&stack, &ann, &["submit", "--parsable"], b"#!/bin/sh\necho piped\n");
+    assert_eq!(text(&output.stdout), "1\n", "{}", text(&output.stderr));
+    stack.until_state(&ann, 1, "completed").await;
+    assert_eq!(stack.output(&ann, 1).await, "piped\n");
+    let output = berth_in(&stack, &ann, &folder, "UTC", &["submit", "--wait", "-d", "", "--chdir=./one", "--wrap=pwd > here"]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(std::fs::read_to_string(folder.join("one/here")).unwrap().trim(), folder.join("one").to_str().unwrap());
+    for (zone, begin) in [("UTC", "2036-07-01T12:00:00Z"), ("XYZ-2", "2036-07-01T10:00:00Z")] {
+        let output = berth_in(&stack, &ann, &folder, zone, &["submit", "--parsable", "--begin=2036-07-01T12:00", "--wrap=true"]);
+        let job: u64 = text(&output.stdout).trim().parse().unwrap_or_else(|_| panic!("{output:?}"));
+        assert_eq!(stack.job(&ann, job).await["spec"]["begin"], begin);
+        let shown = text(&berth_in(&stack, &ann, &folder, zone, &["show", &job.to_string()]).stdout);
+        assert!(shown.contains("2036-07-01T12:00:00") && shown.matches("Times in").count() == 1, "{shown}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_finds_its_variables_and_scontrol() {
+    let stack = two_nodes().await;
+    let ann = stack.user();
+    let script = "#!/bin/bash\n#SBATCH -N2 --requeue\nset -e\necho $SLURM_PROCID $SLURM_LOCALID $SLURM_GTIDS $((SLURM_JOB_END_TIME - SLURM_JOB_START_TIME))\n\
+        [ -n \"$SLURM_SUBMIT_HOST\" ] && [ $SLURM_JOB_UID = $(id -u) ] && [ $SLURM_JOB_GID = $(id -g) ]\n\
+        [ $((SLURM_JOB_START_TIME - $(date +%s))) -ge -60 ]\nsrun -n1 sh -c 'echo $SLURM_JOB_END_TIME' | grep -x $SLURM_JOB_END_TIME > /dev/null\n\
+        scontrol show hostnames $SLURM_JOB_NODELIST | head -n1\nscontrol show hostnames\nscontrol show hostlistsorted n2,n1\n\
+        scontrol show job $SLURM_JOB_ID | grep -o JobId=$SLURM_JOB_ID\nscontrol show job 99 || echo refused\n\
+        if [ $SLURM_RESTART_COUNT = 0 ]; then scontrol requeue $SLURM_JOB_ID; sleep 600; fi\n";
+    let job = stack.submit(&ann, &script.replace("--requeue", "--requeue -t 10"));
+    stack.until_state(&ann, job, "completed").await;
+    let wanted = format!("0 0 0 600\nn1\nn1\nn2\nn[1-2]\nJobId={job}\nrefused\n");
+    let said = stack.output(&ann, job).await;
+    assert_eq!(said.replace(&format!("scontrol: error: job 99 is not this one ({job}); `berth` tells of others\n"), ""), wanted);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_people_read_is_right() {
+    let stack = two_nodes().await;
+    let ann = stack.user();
+    let said = |output: &Output| text(&output.stdout) + &text(&output.stderr);
+    let run = |args: &[&str]| stack.berth(&ann, args);
+    let job = stack.submit(&ann, "#!/bin/sh\n#SBATCH -t UNLIMITED --comment=note -J first\nsrun -n1 sleep 600\n");
+    let after = stack.submit(&ann, "#!/bin/sh\n#SBATCH -J next -d afterok:1 -d afterok:1,afterany:1 -a 0-9%2\ntrue\n");
+    until("the step runs", async || stack.call("GET", "/v1/jobs/1/steps", &ann, None).await.1.to_string().contains("\"0\"")).await;
+    until("it is explained", async || said(&run(&["explain", &after.to_string()])).starts_with("It waits for job 1 (")).await;
+    let shown = said(&run(&["show", &job.to_string()]));
+    for part in ["UNLIMITED", "note", "srun -n1 sleep 600", "step 0 of attempt 1", "1 task on n", "Directory"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let shown = said(&run(&["show", &after.to_string()]));
+    for part in ["afterok:1", "0-9%2"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let queue = said(&run(&["queue"]));
+    assert!(queue.contains("(dependency)") && !queue.contains("dependency, dependency"), "{queue}");
+    assert!(said(&run(&["show", "n1"])).contains("of 4 in use"));
+    for args in [&["logs", "1", "--step", "7"][..], &["logs", "1", "--task", "99"], &["queue", "--limit", "0"], &["logs", "-f", "99"]] {
+        assert!(!run(args).status.success(), "{args:?}");
+    }
+    let missing = run(&["cancel", "214"]);
+    assert_eq!((missing.status.success(), said(&missing).matches("214").count()), (false, 1), "{}", said(&missing));
+    let pipe =
+        Command::new("sh").args(["-c", &format!("{BERTH} completion bash | head -3")]).env("BERTH_CONFIG", "/dev/null").output().unwrap();
+    assert_eq!((text(&pipe.stderr).as_str(), text(&pipe.stdout).lines().count()), ("", 3));
+    // A join token, with the key in the environment.
+    let admin = stack.token("root", "", "platform_admin");
+    let mut command = Command::new(BERTH);
+    command.args(["--server", &stack.servers(), "--token", &admin, "-o", "json", "token", "--join", "--valid", "2h"]);
+    let made = command.env("BERTH_CONFIG", "/dev/null").env("BERTH_DEV_KEY", stack.path("dev-key")).output().unwrap();
+    let made: serde_json::Value = serde_json::from_slice(&made.stdout).unwrap_or_else(|_| panic!("{made:?}"));
+    let left = made["expires_at"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap().as_second() - jiff::Timestamp::now().as_second();
+    assert!((7000..7300).contains(&left), "{left}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_jobs_are_cancelled_by_filters_and_ranges() {
+    let stack = two_nodes().await;
+    let ann = stack.user();
+    let run = |args: &[&str]| {
+        let output = stack.berth(&ann, args);
+        text(&output.stdout) + &text(&output.stderr)
+    };
+    let specs: Vec<_> =
+        (0..60).map(|i| serde_json::json!({ "command": ["true"], "hold": true, "name": if i < 50 { "many" } else { "few" } })).collect();
+    let (status, _) = stack.call("POST", "/v1/jobs:submitMany", &ann, Some(serde_json::json!({ "jobs": specs }))).await;
+    assert_eq!(status, 201);
+    assert_eq!(run(&["cancel", "--me", "--name", "many", "-t", "pending"]), "50 jobs cancelled, 0 had ended already, 0 failed\n");
+    assert_eq!(run(&["cancel", "-u", "bob"]), "No job matches\n");
+    assert_eq!(run(&["cancel", "-n", "few", "51", "1"]), "Job 51 cancelled\n");
+    let array = stack.submit(&ann, "#!/bin/sh\n#SBATCH -a 0-3 --mem=16M\nexec sleep 600\n");
+    let state = async |index: u32| stack.call("GET", &format!("/v1/jobs/{array}_{index}"), &ann, None).await.1["state"].clone();
+    until("the tasks run", async || state(0).await == "running" && state(1).await == "running" && state(2).await == "running").await;
+    let said = run(&["cancel", &format!("{array}_[1-2]"), "--grace", "0"]);
+    assert_eq!(said, format!("Job {array}_1 cancelled\nJob {array}_2 cancelled\n"));
+    until("they end", async || state(1).await == "cancelled" && state(2).await == "cancelled").await;
+    assert_eq!(state(0).await, "running");
+}

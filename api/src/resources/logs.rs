@@ -78,7 +78,7 @@ async fn main_step(app: &App, row: &JobRow) -> Answer<StepId> {
     Ok(deciding_step(app.db.job_spec(row.job_id as u64).await?.script.is_some()))
 }
 
-/// Read a task's output. Empty if it has written nothing (yet).
+/// Read a task's output. Empty if it has written nothing (yet); 404 for a step, attempt or task that is not there.
 #[utoipa::path(get, path = "/v1/jobs/{job_id}/logs", operation_id = "jobs_logs", tag = "logs", params(("job_id" = String, Path), LogParams),
     responses((status = 200, body = String, content_type = "text/plain", headers(("X-Next-Offset" = u64))), (status = "default", body = Problem, content_type = "application/problem+json")))]
 async fn read(State(app): State<App>, caller: Caller, Segment(job): Segment<JobRef>, Params(q): Params<LogParams>) -> Answer<Response> {
@@ -90,13 +90,21 @@ async fn read(State(app): State<App>, caller: Caller, Segment(job): Segment<JobR
         Some(step) => step,
         None => main_step(&app, &row).await?,
     };
-    let key = LogKey {
-        job: JobId(row.job_id as u64),
-        attempt: q.attempt.unwrap_or(row.attempt as u32),
-        step,
-        task: q.task.unwrap_or(0),
-        stream: q.stream.unwrap_or(LogStream::Stdout),
-    };
+    let attempt = q.attempt.unwrap_or(row.attempt as u32);
+    // What the caller names must be there; the main step of a job that waits is not, and has written nothing.
+    if q.step.is_some() || q.attempt.is_some() || q.task.is_some_and(|task| task > 0) {
+        let found = app.db.step(row.job_id as u64, attempt, step).await?;
+        if let Some(task) = q.task.filter(|task| *task >= found.task_count as u32) {
+            let detail = format!("task {task} of step {}.{step}", row.job_id);
+            let help = match found.task_count {
+                1 => "the step has one task, 0".to_owned(),
+                count => format!("the step has the tasks 0 to {}", count - 1),
+            };
+            return Err(Problem::not_found(detail).help(help));
+        }
+    }
+    let key =
+        LogKey { job: JobId(row.job_id as u64), attempt, step, task: q.task.unwrap_or(0), stream: q.stream.unwrap_or(LogStream::Stdout) };
     let (from, bytes) = match q.tail {
         Some(tail) => app.logs.tail(&key, tail.min(PIECE as u64)).await?,
         None => {
@@ -136,6 +144,12 @@ async fn follow(
         Some(step) => step,
         None => main_step(&app, &row).await?,
     };
+    // A step may still be opened while its job runs.
+    if let Some(step) = q.step
+        && row.state()?.is_end()
+    {
+        app.db.step(row.job_id as u64, row.attempt as u32, step).await?;
+    }
     let state = Stage::Waiting { app, job: JobId(row.job_id as u64), step, cursor };
     let events = futures::stream::unfold(state, |stage| async move {
         let (values, next) = advance(stage).await?;

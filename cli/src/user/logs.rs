@@ -127,7 +127,7 @@ async fn tell_wait(client: &Client, job: &str) {
     if let Ok(why) = client.get(&format!("/v1/jobs/{job}/explain"), &[]).await
         && why["state"] == "pending"
     {
-        eprintln!("berth: job {job} waits. {}", why["summary"].as_str().unwrap_or_default());
+        eprintln!("berth: job {job}: {}", super::show::in_local_time(why["summary"].as_str().unwrap_or_default()));
     }
 }
 
