@@ -36,7 +36,7 @@ pub async fn read<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, 
         let status = rejection.status();
         if status == StatusCode::PAYLOAD_TOO_LARGE {
             Problem::new(status, "too_large", "the body is larger than this route takes")
-                .help("a job takes up to 1 MiB, many jobs in one call up to 16 MiB")
+                .help("a job takes up to 8 MiB, many jobs in one call up to 16 MiB")
         } else {
             Problem::new(StatusCode::BAD_REQUEST, "unreadable_body", "the body could not be read to its end")
         }

@@ -46,7 +46,7 @@ impl Server {
 }
 
 /// Longest body of most routes, in bytes.
-const BODY_LIMIT: usize = 1 << 20;
+const BODY_LIMIT: usize = 8 << 20;
 /// Longest body of a batch submission, of reports and of logs, in bytes.
 const LARGE_BODY_LIMIT: usize = 16 << 20;
 
@@ -132,7 +132,7 @@ async fn body_limit(request: Request, next: Next) -> Response {
     let length = request.headers().get(http::header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()).and_then(|v| v.parse::<usize>().ok());
     if length.is_some_and(|l| l > limit) {
         return Problem::new(http::StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the body is larger than this route takes")
-            .help("a job takes up to 1 MiB, many jobs in one call up to 16 MiB")
+            .help("a job takes up to 8 MiB, many jobs in one call up to 16 MiB")
             .into_response();
     }
     next.run(request).await

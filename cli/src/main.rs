@@ -43,10 +43,12 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Worker(worker) => service::worker::run(worker, args.client.server).await.map(|()| ExitCode::SUCCESS),
         Command::Migrate(database) => service::migrate(database).await.map(|()| ExitCode::SUCCESS),
         Command::Openapi => {
+            user::end_with_its_reader();
             println!("{}", serde_json::to_string_pretty(&berth_api::openapi::document())?);
             Ok(ExitCode::SUCCESS)
         }
         Command::Completion { shell } => {
+            user::end_with_its_reader();
             clap_complete::generate(shell, &mut args::command(), "berth", &mut std::io::stdout());
             Ok(ExitCode::SUCCESS)
         }

@@ -6,6 +6,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
+use jiff::Timestamp;
+
+use crate::Seconds;
 use crate::amount::MIB;
 use crate::hostlist;
 use crate::resources::Gpus;
@@ -31,10 +34,22 @@ fn set_if(env: &mut Environment, names: &[&str], value: Option<impl Display>) {
 /// Variables of the batch script; those of tasks begin with the same.
 pub fn batch_environment(assignment: &Assignment) -> BTreeMap<String, String> {
     let mut env = Environment::new();
+    // The script is the one task of its step; Slurm's own does the same.
+    set(&mut env, &["SLURM_PROCID", "SLURM_LOCALID", "SLURM_GTIDS"], 0);
     identity(assignment, &mut env);
     size(assignment, &mut env);
     request(assignment, &mut env);
     array(assignment, &mut env);
+    env
+}
+
+/// When the attempt began and must end, as seconds since 1970, and whose rights it has.
+pub fn run_environment(start: Timestamp, limit: Seconds, uid: u32, gid: u32) -> BTreeMap<String, String> {
+    let mut env = Environment::new();
+    set(&mut env, &["SLURM_JOB_START_TIME"], start.as_second());
+    set(&mut env, &["SLURM_JOB_END_TIME"], start.as_second().saturating_add_unsigned(limit));
+    set(&mut env, &["SLURM_JOB_UID"], uid);
+    set(&mut env, &["SLURM_JOB_GID"], gid);
     env
 }
 
@@ -239,6 +254,12 @@ mod tests {
         ] {
             assert_eq!(env.get(name).map(String::as_str), Some(value), "{name}");
         }
-        assert!(!batch.contains_key("SLURM_PROCID") && !batch.contains_key("SLURM_GPUS"));
+        assert!(["SLURM_PROCID", "SLURM_LOCALID", "SLURM_GTIDS"].iter().all(|name| batch[*name] == "0"));
+        assert!(!batch.contains_key("SLURM_GPUS"));
+        let run = run_environment("2026-01-01T00:00:00Z".parse().unwrap(), 60, 1000, 100);
+        let times = [("SLURM_JOB_START_TIME", "1767225600"), ("SLURM_JOB_END_TIME", "1767225660")];
+        for (name, value) in times.into_iter().chain([("SLURM_JOB_UID", "1000"), ("SLURM_JOB_GID", "100")]) {
+            assert_eq!(run[name], value, "{name}");
+        }
     }
 }

@@ -22,7 +22,7 @@ pub struct JobSpec {
     pub partition: Option<Name>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub qos: Option<Name>,
-    /// Text of a batch script, beginning with `#!`. At most 256 KiB.
+    /// Text of a batch script, beginning with `#!`. At most 4 MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
     /// Arguments of the script.
@@ -90,6 +90,8 @@ pub struct JobSpec {
     pub stderr: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stdin: Option<String>,
+    /// Standard input comes in pieces to `/v1/jobs/{job_id}/stdin`; each task reads all of it.
+    pub stream_stdin: bool,
     /// Truncate or append to the output files.
     pub open_mode: OpenMode,
     /// What runs the job: `batch` here; `external` leaves the launch to another system.

@@ -152,9 +152,10 @@ text_enum! {
 }
 
 text_enum! {
-    /// Which of a task's two outputs.
+    /// Which of a task's two outputs; or the input that was passed on to a whole step, kept under task 0.
     LogStream {
         Stdout = "stdout",
         Stderr = "stderr",
+        Stdin = "stdin",
     }
 }

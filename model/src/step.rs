@@ -48,6 +48,11 @@ pub struct StepSpec {
     pub stderr: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stdin: Option<String>,
+    /// Standard input comes in pieces to `/v1/jobs/{job_id}/steps/{step}/stdin`.
+    pub stream_stdin: bool,
+    /// With `stream_stdin`: rank of the only task that gets it; absent: all do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdin_task: Option<u32>,
     /// Share CPUs and GPUs with other steps of the job.
     pub overlap: bool,
     pub exclusive: bool,
@@ -104,7 +109,7 @@ impl TaskEnd {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct StepFailure {
-    /// Stable: `image_unavailable`, `exec_not_found`, `bad_spec`, `registry_error`, `device_error`, `node_error`, `lost`, `prolog`.
+    /// Stable: `image_unavailable`, `exec_not_found`, `file_error`, `bad_spec`, `registry_error`, `device_error`, `node_error`, `lost`, `prolog`.
     pub cause: String,
     pub detail: String,
     /// The node is drained and the job placed elsewhere.
@@ -172,7 +177,7 @@ pub fn judge_attempt(stop: Option<StopReason>, results: &[StepResult]) -> Attemp
         Some(StopReason::Requeued) => JobState::Cancelled,
         Some(StopReason::Finished) | None => match failure {
             Some(failure) if failure.is_nodes_fault => JobState::NodeFail,
-            Some(failure) if failure.cause == "exec_not_found" => JobState::Failed,
+            Some(failure) if matches!(failure.cause.as_str(), "exec_not_found" | "file_error") => JobState::Failed,
             Some(_) => JobState::LaunchFailed,
             None if results.iter().any(|r| r.is_timed_out) => JobState::Timeout,
             // A program that lived through the kill of a child and ended with 0 has succeeded (Slurm calls it OUT_OF_MEMORY too,
@@ -213,6 +218,8 @@ mod tests {
         let oom = StepResult { is_oom_killed: true, ..ended(137) };
         assert_eq!(judge_attempt(None, std::slice::from_ref(&oom)).state, JobState::OutOfMemory);
         assert_eq!(judge_attempt(Some(StopReason::Cancelled), &[oom]).state, JobState::Cancelled);
+        let failure = StepFailure { cause: "file_error".to_owned(), detail: String::new(), is_nodes_fault: false };
+        assert_eq!(judge_attempt(None, &[StepResult { failure: Some(failure), ..ended(1) }]).state, JobState::Failed);
         let late = StepResult { is_timed_out: true, ..ended(143) };
         assert_eq!(judge_attempt(None, &[late]).state, JobState::Timeout);
         assert_eq!(judge_attempt(Some(StopReason::Finished), &[ended(0)]).state, JobState::Completed);

@@ -18,8 +18,10 @@ mod text;
 
 pub use constraint::parse_constraint;
 
-pub const MAX_SCRIPT_BYTES: usize = 256 << 10;
-pub const MAX_ENVIRONMENT_BYTES: usize = 128 << 10;
+pub const MAX_SCRIPT_BYTES: usize = 4 << 20;
+pub const MAX_ENVIRONMENT_BYTES: usize = 1 << 20;
+/// Linux takes no longer string: name, `=`, value and the NUL at its end.
+pub const MAX_VARIABLE_BYTES: usize = 128 << 10;
 pub const MAX_ARGUMENT_BYTES: usize = 128 << 10;
 pub const MAX_COMMENT_BYTES: usize = 4 << 10;
 pub const MAX_NAME_CHARS: usize = 200;

@@ -198,7 +198,7 @@ fn cgroup_parent(node: &str, state: &Path) -> String {
 /// The program that goes inside jobs, see `worker/helper`.
 static HELPER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/berth-helper"));
 
-/// The folder that is put on jobs' PATH, with `srun` in it; beside it lies `shim`, the same file.
+/// The folder that is put on jobs' PATH, with `srun` and `scontrol` in it; beside it lies `shim`, the same file.
 fn tools(state: &Path) -> Result<PathBuf, WorkerError> {
     let dir = state.join("tools");
     let place = || -> std::io::Result<PathBuf> {
@@ -212,6 +212,11 @@ fn tools(state: &Path) -> Result<PathBuf, WorkerError> {
         let _ = std::fs::remove_file(&shim);
         std::fs::hard_link(&draft, &shim)?;
         std::fs::rename(shim, dir.with_file_name("shim"))?;
+        // Programs are told apart by the name they are called by.
+        let scontrol = dir.join("scontrol.new");
+        let _ = std::fs::remove_file(&scontrol);
+        std::fs::hard_link(&draft, &scontrol)?;
+        std::fs::rename(scontrol, dir.join("scontrol"))?;
         std::fs::rename(draft, dir.join("srun"))?;
         Ok(dir)
     };

@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::agent::Shared;
 use crate::hooks;
+use crate::input::Input;
 use crate::launch::{self, AttemptDirs};
 use crate::socket::JobSocket;
 use crate::step::{Orders, Step, StepEvent, Stop, Why, cause_text, is_nodes_fault};
@@ -184,12 +185,12 @@ impl Attempt {
         }
         if !self.steps.contains_key(&step.step) {
             // Even if it is to stop: an earlier worker process may have started it.
-            let spec = launch::launch_spec(assignment, step, &self.dirs, &self.shared.node);
+            let spec = launch::launch_spec(assignment, step, &self.dirs, &self.shared.node, self.start());
             let running = self.launch(assignment, step, spec);
             self.steps.insert(step.step, running);
         }
         let Some(running) = self.steps.get(&step.step) else { return };
-        let stop = (step.phase == Phase::Stop).then(|| Stop { grace: self.shared.kill_wait(), why: Why::Asked });
+        let stop = (step.phase == Phase::Stop).then(|| Stop { grace: self.shared.kill_wait(), why: Why::Cancelled });
         running.orders.send_if_modified(|orders| {
             let before = *orders;
             orders.go |= step.phase == Phase::Go;
@@ -211,18 +212,25 @@ impl Attempt {
     /// Why all must end now, if it must.
     fn stop(&self, wish: &Wish) -> Option<Stop> {
         match wish {
-            Wish::Gone => Some(Stop { grace: Duration::ZERO, why: Why::Asked }),
+            Wish::Gone => Some(Stop { grace: Duration::ZERO, why: Why::Over }),
             Wish::CutOff(_) => Some(Stop { grace: Duration::ZERO, why: Why::CutOff }),
             Wish::Assigned(assignment) if assignment.phase == Phase::Stop => {
                 let grace = assignment.stop.map_or(0, |s| s.grace_seconds);
-                Some(Stop { grace: Duration::from_secs(grace), why: Why::Asked })
+                let why = assignment.stop.map_or(Why::Over, |s| s.reason.into());
+                Some(Stop { grace: Duration::from_secs(grace), why })
             }
-            Wish::Assigned(_) if self.is_decided => Some(Stop { grace: Duration::ZERO, why: Why::Asked }),
+            Wish::Assigned(_) if self.is_decided => Some(Stop { grace: Duration::ZERO, why: Why::Over }),
             Wish::Assigned(assignment) if self.left(assignment).is_some_and(|left| left.is_zero()) => {
                 Some(Stop { grace: self.shared.kill_wait(), why: Why::TimeLimit })
             }
             Wish::Assigned(_) => None,
         }
+    }
+
+    /// When the attempt's own step began here; now, if it has not.
+    fn start(&self) -> jiff::Timestamp {
+        let began = self.journal.data.started_ms.map_or_else(since_boot, Duration::from_millis);
+        jiff::Timestamp::now() - since_boot().saturating_sub(began)
     }
 
     /// Time left until the limit, once it has started.
@@ -333,6 +341,16 @@ impl Attempt {
         let runtime = self.shared.runtime_for(spec.image.is_some());
         let (orders, seen) = watch::channel(Orders::default());
         let key = spec.key.clone();
+        let job = assignment.job_id;
+        let input = spec.tasks.iter().find_map(|t| t.stdin_spool.clone()).map(|spool| Input {
+            shared: self.shared.clone(),
+            path: match &step.spec {
+                Some(_) => format!("/v1/jobs/{job}/steps/{}/stdin", step.step),
+                None => format!("/v1/jobs/{job}/stdin"),
+            },
+            job_token: assignment.job_token.clone(),
+            spool,
+        });
         let step = Step {
             id: step.step,
             job: assignment.job_id,
@@ -344,6 +362,7 @@ impl Attempt {
             outbox: self.shared.outbox.clone(),
             uploads: self.shared.uploads.clone(),
             metrics: self.shared.metrics.clone(),
+            input,
             orders: seen,
             events: self.events.clone(),
             reported: None,

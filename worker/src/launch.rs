@@ -1,6 +1,6 @@
 //! From an assignment to what a driver is given: environment, paths, limits, devices.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use berth_model::job::{JobSpec, Network, OpenMode};
@@ -11,6 +11,7 @@ use berth_model::step::TaskPlacement;
 use berth_model::worker::{Assignment, StepAssignment};
 use berth_model::{StepId, environment};
 use berth_runtime::{GpuDevice, LaunchSpec, Limits, Mount, StepKey, TaskSpec, UserIds};
+use jiff::Timestamp;
 
 /// What is the same for all steps on this node.
 #[derive(Clone, Debug)]
@@ -40,6 +41,11 @@ pub struct AttemptDirs {
 }
 
 impl AttemptDirs {
+    /// Where the step's standard input is gathered, if it is passed on.
+    pub fn input(&self, step: StepId) -> PathBuf {
+        self.root.join("output").join(step.to_string()).join("stdin.spool")
+    }
+
     fn spool(&self, step: StepId, rank: u32, stream: LogStream) -> PathBuf {
         self.root.join("output").join(step.to_string()).join(format!("{rank}.{stream}"))
     }
@@ -53,7 +59,9 @@ pub fn key(assignment: &Assignment, step: StepId) -> StepKey {
 }
 
 /// What the driver is to run.
-pub fn launch_spec(assignment: &Assignment, step: &StepAssignment, dirs: &AttemptDirs, node: &Node) -> LaunchSpec {
+///
+/// `start` is when the attempt's own step began here, or begins.
+pub fn launch_spec(assignment: &Assignment, step: &StepAssignment, dirs: &AttemptDirs, node: &Node, start: Timestamp) -> LaunchSpec {
     let job = &assignment.context.spec;
     let is_batch = step.step == StepId::Batch;
     let argv = match (&step.spec, is_batch) {
@@ -70,7 +78,10 @@ pub fn launch_spec(assignment: &Assignment, step: &StepAssignment, dirs: &Attemp
         task.iter().filter_map(|i| if image.is_some() { position(i) } else { Some(i.to_string()) }).collect()
     };
     let files = OutputFiles::of(assignment, step, node);
-    let mut claimed = BTreeSet::new();
+    let is_streamed = |rank: u32| match &step.spec {
+        Some(spec) => spec.stream_stdin && spec.stdin_task.is_none_or(|only| only == rank),
+        None => job.stream_stdin,
+    };
     let tasks = step
         .here
         .tasks
@@ -84,8 +95,6 @@ pub fn launch_spec(assignment: &Assignment, step: &StepAssignment, dirs: &Attemp
                 environment::task_environment(assignment, step, task, local_id as u32, &visible(seen))
             };
             let (tee_stdout, tee_stderr) = files.of_task(task);
-            // Tasks that share a file must not wipe each other's lines.
-            let is_first = tee_stdout.as_ref().is_none_or(|path| claimed.insert(path.clone()));
             TaskSpec {
                 rank: task.rank,
                 env,
@@ -95,8 +104,9 @@ pub fn launch_spec(assignment: &Assignment, step: &StepAssignment, dirs: &Attemp
                 stderr: dirs.spool(step.step, task.rank, if files.is_merged { LogStream::Stdout } else { LogStream::Stderr }),
                 tee_stdout,
                 tee_stderr,
-                tee_truncate: files.is_truncated && is_first,
-                stdin: files.stdin.clone(),
+                tee_truncate: files.is_truncated,
+                stdin: files.stdin_of(task),
+                stdin_spool: is_streamed(task.rank).then(|| dirs.input(step.step)),
             }
         })
         .collect();
@@ -105,7 +115,7 @@ pub fn launch_spec(assignment: &Assignment, step: &StepAssignment, dirs: &Attemp
         hostname: Some(node.name.clone()),
         argv,
         script: is_batch.then(|| job.script.clone()).flatten(),
-        env: common_environment(assignment, step, dirs, node),
+        env: common_environment(assignment, step, dirs, node, start),
         tasks,
         cwd: working_directory(job, step),
         user: node.run_as,
@@ -151,7 +161,13 @@ fn device(gpu: &Gpu, node: &Node) -> GpuDevice {
 }
 
 /// The job's and the step's own variables, and over them Slurm's.
-fn common_environment(assignment: &Assignment, step: &StepAssignment, dirs: &AttemptDirs, node: &Node) -> BTreeMap<String, String> {
+fn common_environment(
+    assignment: &Assignment,
+    step: &StepAssignment,
+    dirs: &AttemptDirs,
+    node: &Node,
+    start: Timestamp,
+) -> BTreeMap<String, String> {
     let job = &assignment.context.spec;
     let mut env = BTreeMap::new();
     if job.container.is_none() {
@@ -167,6 +183,10 @@ fn common_environment(assignment: &Assignment, step: &StepAssignment, dirs: &Att
         env.extend(spec.environment.clone());
     }
     env.extend(environment::batch_environment(assignment));
+    // Safety: plain system calls.
+    let own = || unsafe { UserIds { uid: libc::geteuid(), gid: libc::getegid() } };
+    let user = node.run_as.unwrap_or_else(own);
+    env.extend(environment::run_environment(start, assignment.context.time_limit_seconds, user.uid, user.gid));
     env.insert("BERTH_AGENT_SOCKET".to_owned(), dirs.socket.display().to_string());
     if let Some(tools) = &node.tools_dir
         && let Some(path) = env.get_mut("PATH")
@@ -196,10 +216,11 @@ fn working_directory(job: &JobSpec, step: &StepAssignment) -> Option<PathBuf> {
 struct OutputFiles {
     stdout: Option<String>,
     stderr: Option<String>,
-    stdin: Option<PathBuf>,
+    stdin: Option<String>,
     fields: PatternFields,
     is_truncated: bool,
-    /// Standard error goes where standard output goes: Slurm's default for batch scripts.
+    /// Standard error goes where standard output goes, in the order in which both were written: Slurm's default for batch scripts, and
+    /// for whatever goes to one file.
     is_merged: bool,
 }
 
@@ -223,13 +244,24 @@ impl OutputFiles {
             task: 0,
         };
         OutputFiles {
-            is_merged: step.step == StepId::Batch && stderr.is_none(),
+            is_merged: match (&stdout, &stderr) {
+                (Some(stdout), Some(stderr)) => stdout == stderr,
+                // One file gets both.
+                (Some(_), None) => true,
+                (None, _) => step.step == StepId::Batch && stderr.is_none(),
+            },
             is_truncated: job.open_mode == OpenMode::Truncate,
-            stdin: stdin.filter(|s| !s.is_empty() && s != "none").map(PathBuf::from),
+            stdin: stdin.filter(|s| !s.is_empty() && s != "none"),
             stdout,
             stderr,
             fields,
         }
+    }
+
+    /// The file that a task reads, with the same patterns.
+    fn stdin_of(&self, task: &TaskPlacement) -> Option<PathBuf> {
+        let fields = PatternFields { task: task.rank, ..self.fields.clone() };
+        self.stdin.as_ref().map(|pattern| PathBuf::from(expand_pattern(pattern, &fields)))
     }
 
     fn of_task(&self, task: &TaskPlacement) -> (Option<PathBuf>, Option<PathBuf>) {

@@ -11,6 +11,7 @@ mod client;
 mod config;
 mod discover;
 mod hooks;
+mod input;
 mod launch;
 mod metrics;
 mod output;

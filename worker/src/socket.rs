@@ -33,7 +33,7 @@ struct Door {
 }
 
 /// Longest request body, in bytes: a step's spec.
-const BODY_LIMIT: usize = 1 << 20;
+const BODY_LIMIT: usize = 8 << 20;
 
 impl JobSocket {
     pub fn open(path: &Path, job: JobId, token: &str, shared: Arc<Shared>, owner: Option<UserIds>) -> io::Result<JobSocket> {
@@ -74,7 +74,7 @@ async fn forward(State(door): State<Door>, request: Request) -> Response {
     let method = request.method().clone();
     let content_type = request.headers().get("content-type").cloned();
     let Ok(body) = axum::body::to_bytes(request.into_body(), BODY_LIMIT).await else {
-        return problem(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "a step's description takes up to 1 MiB");
+        return problem(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "a step's description takes up to 8 MiB");
     };
     let token = door.token.lock().expect("no panic while the lock is held").clone();
     let mut onward = client.http().request(method, url).bearer_auth(token).body(body);

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_model::step::{StepFailure, StepResult, TaskEnd};
+use berth_model::step::{StepFailure, StepResult, StopReason, TaskEnd};
 use berth_model::worker::Fact;
 use berth_model::{Bytes, JobId, StepId};
 use berth_runtime::{LaunchCause, LaunchError, LaunchSpec, Runtime, StepExit};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
+use crate::input::Input;
 use crate::launch;
 use crate::metrics::WorkerMetrics;
 use crate::output::{self, Source, Uploads};
@@ -32,8 +33,14 @@ pub struct Stop {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    Asked,
+    /// Nobody need be told: what decides the job has ended, or it does not belong here any more.
+    Over,
+    /// By the job's user or `srun`.
+    Cancelled,
     TimeLimit,
+    Preempted,
+    /// Another node of the gang failed.
+    NodeFail,
     /// The node could not reach the service for too long.
     CutOff,
 }
@@ -64,10 +71,24 @@ pub struct Step {
     pub outbox: Arc<Outbox>,
     pub uploads: Uploads,
     pub metrics: Arc<WorkerMetrics>,
+    /// Its standard input, if that is passed on.
+    pub input: Option<Input>,
     pub orders: watch::Receiver<Orders>,
     pub events: mpsc::UnboundedSender<(StepId, StepEvent)>,
     /// Number of the report of its end.
     pub reported: Option<u64>,
+}
+
+impl From<StopReason> for Why {
+    fn from(reason: StopReason) -> Why {
+        match reason {
+            StopReason::Finished | StopReason::LaunchFailed => Why::Over,
+            StopReason::Cancelled | StopReason::Requeued => Why::Cancelled,
+            StopReason::TimeLimit => Why::TimeLimit,
+            StopReason::Preempted => Why::Preempted,
+            StopReason::NodeFail => Why::NodeFail,
+        }
+    }
 }
 
 impl Step {
@@ -118,7 +139,14 @@ impl Step {
         let files = launch::streams(&self.spec).into_iter().map(|(task, stream, path)| (task, stream, path.to_owned())).collect();
         let source = Source { job: self.job, attempt: self.attempt, step: self.id };
         let follower = tokio::spawn(output::follow(source, files, self.uploads.clone(), seen));
+        let input = self.input.take().map(|input| tokio::spawn(input.gather()));
         let (exit, why) = self.wait().await;
+        if let Some(gathering) = input {
+            gathering.abort();
+        }
+        if exit.oom_killed {
+            self.say(&format!("Detected an out-of-memory kill in {}. Some of its processes have been killed.", self.name()));
+        }
         self.metrics.running.dec();
         ended.send_replace(true);
         let _ = follower.await;
@@ -157,6 +185,9 @@ impl Step {
             {
                 let until = Instant::now() + stop.grace;
                 kill_at = Some(kill_at.map_or(until, |at| at.min(until)));
+                if stopped.is_none() {
+                    self.tell_stop(stop.why);
+                }
                 if stopped.is_none() && !stop.grace.is_zero() {
                     // A stopped process could not react to the SIGTERM.
                     let _ = runtime.signal(&key, libc::SIGCONT, true).await;
@@ -189,6 +220,42 @@ impl Step {
         }
     }
 
+    /// `JOB 12` or `STEP 12.0`.
+    fn name(&self) -> String {
+        if self.is_first { format!("JOB {}", self.job) } else { format!("STEP {}.{}", self.job, self.id) }
+    }
+
+    /// The line that Slurm leaves in the output of what it ends.
+    fn tell_stop(&self, why: Why) {
+        let cause = match why {
+            Why::Over => return,
+            Why::Cancelled => "",
+            Why::TimeLimit => " DUE TO TIME LIMIT",
+            Why::Preempted => " DUE TO PREEMPTION",
+            Why::NodeFail => " DUE TO NODE FAILURE",
+            Why::CutOff => " DUE TO NODE FAILURE: THE SERVICE CANNOT BE REACHED",
+        };
+        let now = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%dT%H:%M:%S");
+        let node = self.spec.hostname.as_deref().unwrap_or_default();
+        self.say(&format!("*** {} ON {node} CANCELLED AT {now}{cause} ***", self.name()));
+    }
+
+    /// Writes a line where the first task's errors go: the log, and the file that the user named, unless that is a container's.
+    fn say(&self, text: &str) {
+        let Some(task) = self.spec.tasks.first() else { return };
+        let line = format!("berth: error: {text}\n");
+        let write = |file: std::io::Result<std::fs::File>| file.and_then(|mut file| std::io::Write::write_all(&mut file, line.as_bytes()));
+        let mut said = write(std::fs::OpenOptions::new().create(true).append(true).open(&task.stderr));
+        if let (Some(copy), None) = (&task.tee_stderr, &self.spec.image) {
+            let cwd = self.spec.cwd.as_ref().or(self.spec.scratch_dir.as_ref());
+            let path = cwd.map_or_else(|| copy.clone(), |dir| dir.join(copy));
+            said = said.and(write(berth_runtime::files::append(&path, self.spec.user)));
+        }
+        if let Err(error) = said {
+            tracing::warn!(job = %self.job, step = %self.id, %error, "a line could not be left in the output");
+        }
+    }
+
     fn report_end(&mut self, exit: StepExit, why: Option<Why>) {
         let mut result = StepResult {
             tasks: exit.tasks.iter().map(|t| TaskEnd { rank: t.rank, code: t.code, signal: t.signal }).collect(),
@@ -203,9 +270,14 @@ impl Step {
             let detail = "the node could not reach the service for longer than node_timeout".to_owned();
             result.failure = Some(StepFailure { cause: "cut_off".to_owned(), detail, is_nodes_fault: true });
         }
-        if result.failure.as_ref().is_some_and(|f| f.cause == "exec_not_found") && result.tasks.is_empty() {
-            // The shell's code for a program that is not there.
-            result.tasks = self.spec.tasks.iter().map(|t| TaskEnd { rank: t.rank, code: Some(127), signal: None }).collect();
+        // The shell's codes: for a program that is not there, and for a redirection that fails.
+        let code = match result.failure.as_ref().map(|f| f.cause.as_str()) {
+            Some("exec_not_found") => Some(127),
+            Some("file_error") => Some(1),
+            _ => None,
+        };
+        if code.is_some() && result.tasks.is_empty() {
+            result.tasks = self.spec.tasks.iter().map(|t| TaskEnd { rank: t.rank, code, signal: None }).collect();
         }
         self.reported = Some(self.outbox.push(Fact::StepEnded { job_id: self.job, attempt: self.attempt, step: self.id, result }));
     }
@@ -228,7 +300,11 @@ pub fn cause_text(cause: LaunchCause) -> String {
 /// Whom to blame: the node is drained and the job placed elsewhere, or the job ends.
 pub fn is_nodes_fault(cause: LaunchCause) -> bool {
     match cause {
-        LaunchCause::ImageUnavailable | LaunchCause::ExecNotFound | LaunchCause::BadSpec | LaunchCause::RegistryError => false,
+        LaunchCause::ImageUnavailable
+        | LaunchCause::ExecNotFound
+        | LaunchCause::BadSpec
+        | LaunchCause::RegistryError
+        | LaunchCause::FileError => false,
         LaunchCause::DeviceError | LaunchCause::NodeError | LaunchCause::Lost | LaunchCause::CutOff => true,
     }
 }

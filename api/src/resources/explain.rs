@@ -89,7 +89,7 @@ async fn explain(State(app): State<App>, caller: Caller, Segment(job): Segment<J
     let ids: Vec<u64> = verdict.ahead.iter().map(|j| j.0).collect();
     let own = app.db.jobs_of_tenant(&row.tenant, &ids).await?;
     let ahead = ids.iter().map(|id| Ahead { job: *id, why: "higher priority".to_owned(), own: own.contains(id) }).collect();
-    let mut summary = verdict.verdicts.first().map(|v| v.rule.clone()).unwrap_or_else(|| "It waits for its turn.".to_owned());
+    let mut summary = verdict.verdicts.first().map_or_else(|| "It waits for its turn.".to_owned(), headline);
     if let Some(planned) = &verdict.planned_start {
         summary.push_str(&format!(" Planned to start at {} on {}.", planned.at, planned.nodes));
     }
@@ -103,4 +103,70 @@ async fn explain(State(app): State<App>, caller: Caller, Segment(job): Segment<J
         ahead,
         planned_start: verdict.planned_start,
     }))
+}
+
+/// The reason in a sentence: who or what is waited for.
+fn headline(verdict: &Verdict) -> String {
+    let object = spaced(&verdict.object);
+    let need = verdict.need.as_deref().unwrap_or_default();
+    let have = verdict.have.as_deref().unwrap_or_default();
+    let condition = need.split(':').next().unwrap_or_default();
+    let holders = verdict.holders.iter().map(|h| spaced(h)).collect::<Vec<_>>().join(", ");
+    let until = verdict.clears_at.map(|at| format!(" until {at}")).unwrap_or_default();
+    match verdict.code.as_str() {
+        "dependency" => format!("It waits for {object} ({condition})."),
+        "dependency_never" => format!("It will never start: {object} cannot satisfy {condition} any more."),
+        "begin_time" => format!("It waits for its begin time{until}."),
+        "launch_backoff" => format!("It waits{until} before it starts again."),
+        "array_throttle" => format!("It waits for other tasks of its array to end ({need}).").replace(" ()", ""),
+        "priority" if !holders.is_empty() => format!("It waits behind {holders}, planned ahead of it."),
+        "resources" if !holders.is_empty() => format!("It waits for resources that {holders} use: it needs {need}; there is {have}."),
+        "resources" => format!("It waits for resources: it needs {need}; there is {have}."),
+        "nodes_unavailable" => format!("It waits for {object}: {have}."),
+        code if code.starts_with("held") => {
+            format!("It is held; {}.", verdict.advice.as_deref().unwrap_or(&verdict.rule).trim_end_matches('.'))
+        }
+        _ => {
+            let mut text = format!("It cannot start: {}", verdict.rule);
+            if !have.is_empty() || !need.is_empty() {
+                let parts = [("there is ", have), ("it needs ", need)].into_iter().filter(|(_, text)| !text.is_empty());
+                text.push_str(&format!(" ({})", parts.map(|(lead, text)| format!("{lead}{text}")).collect::<Vec<_>>().join("; ")));
+            }
+            text + "."
+        }
+    }
+}
+
+/// `job/118` as people say it.
+fn spaced(object: &str) -> String {
+    object.replacen('/', " ", 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_headline_is_the_reason() {
+        let verdict = |value: serde_json::Value| {
+            let mut whole = serde_json::json!({ "rule": "all must hold", "object": "job/118" });
+            whole.as_object_mut().unwrap().extend(value.as_object().unwrap().clone());
+            headline(&serde_json::from_value(whole).unwrap())
+        };
+        for (value, expected) in [
+            (serde_json::json!({ "code": "dependency", "need": "afterok:118" }), "It waits for job 118 (afterok)."),
+            (serde_json::json!({ "code": "dependency", "need": "singleton" }), "It waits for job 118 (singleton)."),
+            (
+                serde_json::json!({ "code": "priority", "holders": ["job/3", "job/4"] }),
+                "It waits behind job 3, job 4, planned ahead of it.",
+            ),
+            (
+                serde_json::json!({ "code": "begin_time", "clears_at": "2026-12-02T10:00:00Z" }),
+                "It waits for its begin time until 2026-12-02T10:00:00Z.",
+            ),
+            (serde_json::json!({ "code": "new_rule", "have": "1 node" }), "It cannot start: all must hold (there is 1 node)."),
+        ] {
+            assert_eq!(verdict(value), expected);
+        }
+    }
 }

@@ -19,7 +19,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::jobs::lookup;
-use super::steps::Follower;
+use super::steps::{Cursor, Follower};
 use crate::App;
 use crate::auth::{Action, Caller};
 use crate::extract::{Params, Segment};
@@ -61,7 +61,8 @@ pub struct FollowParams {
     #[serde(deserialize_with = "crate::extract::query::one")]
     #[param(value_type = Option<String>)]
     pub step: Option<StepId>,
-    /// `cursor` of the last event seen, to read on after a break. It holds for the step and the attempt it came from.
+    /// `cursor` (or `id`) of the last event seen, to read on after a break. It holds for the step and the attempt it came from. The header
+    /// `Last-Event-ID` says the same and wins.
     #[serde(deserialize_with = "crate::extract::query::one")]
     pub cursor: Option<String>,
 }
@@ -77,7 +78,7 @@ async fn main_step(app: &App, row: &JobRow) -> Answer<StepId> {
     Ok(deciding_step(app.db.job_spec(row.job_id as u64).await?.script.is_some()))
 }
 
-/// Read a task's output. Empty if it has written nothing (yet).
+/// Read a task's output. Empty if it has written nothing (yet); 404 for a step, attempt or task that is not there.
 #[utoipa::path(get, path = "/v1/jobs/{job_id}/logs", operation_id = "jobs_logs", tag = "logs", params(("job_id" = String, Path), LogParams),
     responses((status = 200, body = String, content_type = "text/plain", headers(("X-Next-Offset" = u64))), (status = "default", body = Problem, content_type = "application/problem+json")))]
 async fn read(State(app): State<App>, caller: Caller, Segment(job): Segment<JobRef>, Params(q): Params<LogParams>) -> Answer<Response> {
@@ -89,13 +90,21 @@ async fn read(State(app): State<App>, caller: Caller, Segment(job): Segment<JobR
         Some(step) => step,
         None => main_step(&app, &row).await?,
     };
-    let key = LogKey {
-        job: JobId(row.job_id as u64),
-        attempt: q.attempt.unwrap_or(row.attempt as u32),
-        step,
-        task: q.task.unwrap_or(0),
-        stream: q.stream.unwrap_or(LogStream::Stdout),
-    };
+    let attempt = q.attempt.unwrap_or(row.attempt as u32);
+    // What the caller names must be there; the main step of a job that waits is not, and has written nothing.
+    if q.step.is_some() || q.attempt.is_some() || q.task.is_some_and(|task| task > 0) {
+        let found = app.db.step(row.job_id as u64, attempt, step).await?;
+        if let Some(task) = q.task.filter(|task| *task >= found.task_count as u32) {
+            let detail = format!("task {task} of step {}.{step}", row.job_id);
+            let help = match found.task_count {
+                1 => "the step has one task, 0".to_owned(),
+                count => format!("the step has the tasks 0 to {}", count - 1),
+            };
+            return Err(Problem::not_found(detail).help(help));
+        }
+    }
+    let key =
+        LogKey { job: JobId(row.job_id as u64), attempt, step, task: q.task.unwrap_or(0), stream: q.stream.unwrap_or(LogStream::Stdout) };
     let (from, bytes) = match q.tail {
         Some(tail) => app.logs.tail(&key, tail.min(PIECE as u64)).await?,
         None => {
@@ -113,28 +122,50 @@ async fn read(State(app): State<App>, caller: Caller, Segment(job): Segment<JobR
     Ok((headers, bytes).into_response())
 }
 
-/// Follow a job's output as server-sent events until it ends. Each event's data is JSON: `output` with task, stream and text, then `end`.
-#[utoipa::path(get, path = "/v1/jobs/{job_id}/logs/follow", operation_id = "jobs_logs_follow", tag = "logs", params(("job_id" = String, Path), FollowParams),
+/// Follow a job's output as server-sent events until it ends.
+///
+/// Each event's data is JSON: `output` with task, stream, text and cursor, then `end`. Output that is not UTF-8 has its bytes in `base64`
+/// too, for which `text` is a substitute. An event's `id` is its cursor: after a break, send it as `Last-Event-ID` or `?cursor=` to any
+/// replica and the stream goes on where it broke. A stream that ends without `end` has broken.
+#[utoipa::path(get, path = "/v1/jobs/{job_id}/logs/follow", operation_id = "jobs_logs_follow", tag = "logs",
+    params(("job_id" = String, Path), FollowParams, ("Last-Event-ID" = Option<String>, Header, description = "`id` of the last event seen")),
     responses((status = 200, body = String, content_type = "text/event-stream"), (status = "default", body = Problem, content_type = "application/problem+json")))]
 async fn follow(
     State(app): State<App>,
     caller: Caller,
     Segment(job): Segment<JobRef>,
+    headers: axum::http::HeaderMap,
     Params(q): Params<FollowParams>,
 ) -> Answer<Response> {
+    let seen = headers.get("last-event-id").map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned());
+    let cursor = seen.or(q.cursor).filter(|text| !text.is_empty()).map(|text| Cursor::read(&text)).transpose()?;
     let row = lookup(&app, &caller, job, Action::ReadContents).await?;
     let step = match q.step {
         Some(step) => step,
         None => main_step(&app, &row).await?,
     };
-    let state = Stage::Waiting { app, job: JobId(row.job_id as u64), step, cursor: q.cursor };
+    // A step may still be opened while its job runs.
+    if let Some(step) = q.step
+        && row.state()?.is_end()
+    {
+        app.db.step(row.job_id as u64, row.attempt as u32, step).await?;
+    }
+    let state = Stage::Waiting { app, job: JobId(row.job_id as u64), step, cursor };
     let events = futures::stream::unfold(state, |stage| async move {
         let (values, next) = advance(stage).await?;
-        let events: Vec<Result<Event, Infallible>> = values.iter().map(|v| Ok(Event::default().data(v.to_string()))).collect();
+        let events: Vec<Result<Event, Infallible>> = values.iter().map(|v| Ok(event(v))).collect();
         Some((futures::stream::iter(events), next))
     });
     let events = futures::StreamExt::flatten(events);
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))).into_response())
+}
+
+fn event(value: &serde_json::Value) -> Event {
+    let event = Event::default().data(value.to_string());
+    match value["cursor"].as_str() {
+        Some(cursor) => event.id(cursor),
+        None => event,
+    }
 }
 
 enum Stage {
@@ -143,7 +174,7 @@ enum Stage {
         app: App,
         job: JobId,
         step: StepId,
-        cursor: Option<String>,
+        cursor: Option<Cursor>,
     },
     Following(Box<Follower>, App, JobId),
     /// The step's output is out; the job's end is awaited.
@@ -162,9 +193,10 @@ async fn advance(stage: Stage) -> Option<(Vec<serde_json::Value>, Stage)> {
             loop {
                 wake.mark_unchanged();
                 let row = app.db.job(None, JobRef::Job(job)).await.ok()?;
-                let has_step = row.attempt > 0 && app.db.step(job.0, row.attempt as u32, step).await.is_ok();
+                let attempt = cursor.as_ref().map_or(row.attempt as u32, |c| c.attempt);
+                let has_step = attempt > 0 && app.db.step(job.0, attempt, step).await.is_ok();
                 if has_step {
-                    let follower = Follower::new(app.clone(), job, row.attempt as u32, step, cursor.as_deref());
+                    let follower = Follower::new(app.clone(), job, attempt, step, cursor);
                     return Some((Vec::new(), Stage::Following(Box::new(follower), app, job)));
                 }
                 if row.state().ok()?.is_end() {
@@ -178,7 +210,13 @@ async fn advance(stage: Stage) -> Option<(Vec<serde_json::Value>, Stage)> {
         }
         Stage::Following(mut follower, app, job) => {
             let values: Vec<_> = follower.next().await.into_iter().filter(|v| v["type"] != "end").collect();
-            let next = if follower.is_over { Stage::Ending { app, job } } else { Stage::Following(follower, app, job) };
+            let next = if follower.is_cut {
+                Stage::Over
+            } else if follower.is_over {
+                Stage::Ending { app, job }
+            } else {
+                Stage::Following(follower, app, job)
+            };
             Some((values, next))
         }
         Stage::Ending { app, job } => {

@@ -4,6 +4,7 @@ pub mod accounts;
 pub mod associations;
 pub mod explain;
 pub mod health;
+pub mod input;
 pub mod job_control;
 pub mod jobs;
 pub mod join_tokens;
@@ -42,5 +43,6 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(explain::routes())
         .merge(steps::routes())
         .merge(logs::routes())
+        .merge(input::routes())
         .merge(worker::routes())
 }

@@ -8,6 +8,7 @@ use axum::body::Body as HttpBody;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
 use berth_model::job::signal_number;
 use berth_model::state::{JobState, LogStream};
 use berth_model::step::StepSpec;
@@ -65,7 +66,7 @@ pub struct SignalStep {
 }
 
 pub fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list, open)).routes(routes!(stream)).routes(routes!(signal))
+    OpenApiRouter::new().routes(routes!(list, open)).routes(routes!(stream)).routes(routes!(signal)).routes(routes!(requeue))
 }
 
 fn show(row: StepRow) -> Answer<Step> {
@@ -96,7 +97,7 @@ async fn list(State(app): State<App>, caller: Caller, Segment(job): Segment<JobR
 }
 
 /// The token is that of this very job.
-fn own_job(caller: JobCaller, named: &str) -> Answer<JobId> {
+pub(super) fn own_job(caller: JobCaller, named: &str) -> Answer<JobId> {
     if named == caller.job.to_string() { Ok(caller.job) } else { Err(Problem::not_found(format!("job {named}"))) }
 }
 
@@ -139,6 +140,16 @@ async fn signal(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// Stop the job and put it back into the queue. For `scontrol requeue`, with the job's own token.
+#[utoipa::path(post, path = "/v1/jobs/{job_id}/steps/~requeue", operation_id = "steps_requeue_job", tag = "worker", params(("job_id" = String, Path)),
+    responses((status = 204), (status = "default", body = Problem, content_type = "application/problem+json")))]
+async fn requeue(State(app): State<App>, caller: JobCaller, Path(job): Path<String>) -> Answer<StatusCode> {
+    let job = own_job(caller, &job)?;
+    let grace = app.catalog.rules().await?.policy.kill_wait_seconds;
+    app.db.requeue_job(job.0, &format!("job {job} itself"), grace, false).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
 /// A step's output and end as lines of JSON. For `srun`, with the job's own token; `?cursor=` reads on after a break.
 #[utoipa::path(get, path = "/v1/jobs/{job_id}/steps/{step}/stream", operation_id = "steps_stream", tag = "worker",
     params(("job_id" = String, Path), ("step" = String, Path), ("cursor" = Option<String>, Query)),
@@ -152,8 +163,9 @@ async fn stream(
     let job = own_job(caller, &job)?;
     let step: StepId = step.parse()?;
     app.db.step(job.0, caller.attempt, step).await?;
-    let cursor = crate::extract::form_pairs(query.as_deref().unwrap_or("")).into_iter().find(|(k, _)| k == "cursor").map(|(_, v)| v);
-    let follower = Follower::new(app, job, caller.attempt, step, cursor.as_deref());
+    let given = crate::extract::form_pairs(query.as_deref().unwrap_or("")).into_iter().find(|(k, v)| k == "cursor" && !v.is_empty());
+    let cursor = given.map(|(_, text)| Cursor::read(&text)).transpose()?;
+    let follower = Follower::new(app, job, caller.attempt, step, cursor);
     let lines = futures::stream::unfold(Some(follower), |follower| async move {
         let mut follower = follower?;
         let events = follower.next().await;
@@ -171,20 +183,63 @@ pub struct Follower {
     attempt: u32,
     step: StepId,
     /// Bytes handed out of each task's stream.
-    read: BTreeMap<(u32, LogStream), u64>,
+    read: Offsets,
     wake: tokio::sync::watch::Receiver<u64>,
     /// The step was seen as ended: what is stored by now is all there is, up to the last uploads.
     pub is_over: bool,
+    /// This replica stops: there may be more, to be read from another.
+    pub is_cut: bool,
+}
+
+type Offsets = BTreeMap<(u32, LogStream), u64>;
+
+/// How far the output of one attempt was read: `1:0.stdout.4096~1.stdout.512`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cursor {
+    pub attempt: u32,
+    read: Offsets,
+}
+
+impl Cursor {
+    /// Reads what an event carried.
+    pub fn read(text: &str) -> Result<Cursor, Fault> {
+        let parse = || -> Option<Cursor> {
+            let (attempt, parts) = text.split_once(':')?;
+            let offset = |part: &str| {
+                let mut fields = part.split('.');
+                let entry = ((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?), fields.next()?.parse().ok()?);
+                fields.next().is_none().then_some(entry)
+            };
+            let read = parts.split('~').filter(|p| !p.is_empty()).map(offset).collect::<Option<Offsets>>()?;
+            Some(Cursor { attempt: attempt.parse().ok().filter(|n| *n <= i32::MAX as u32)?, read })
+        };
+        parse().ok_or_else(|| {
+            let detail = format!("{:?} is not a cursor of this stream", text.chars().take(80).collect::<String>());
+            Fault::new(
+                "invalid_cursor",
+                "cursor",
+                detail,
+                "send the cursor (or id) of the last event seen as it was, or none to begin anew",
+            )
+        })
+    }
+}
+
+impl std::fmt::Display for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let parts: Vec<String> = self.read.iter().map(|((task, stream), offset)| format!("{task}.{stream}.{offset}")).collect();
+        write!(f, "{}:{}", self.attempt, parts.join("~"))
+    }
 }
 
 /// Bytes of one stream handed out at once.
 const PIECE: usize = 256 * 1024;
 
 impl Follower {
-    pub fn new(app: App, job: JobId, attempt: u32, step: StepId, cursor: Option<&str>) -> Follower {
-        let read = cursor.and_then(parse_cursor).unwrap_or_default();
+    pub fn new(app: App, job: JobId, attempt: u32, step: StepId, cursor: Option<Cursor>) -> Follower {
+        let read = cursor.filter(|c| c.attempt == attempt).unwrap_or_default().read;
         let wake = app.db.wake.subscribe(Topic::Job(job.0));
-        Follower { app, job, attempt, step, read, wake, is_over: false }
+        Follower { app, job, attempt, step, read, wake, is_over: false, is_cut: false }
     }
 
     /// The next events, waiting for some; after the last one `is_over` is set.
@@ -206,7 +261,7 @@ impl Follower {
             }
             let _ = tokio::time::timeout(Duration::from_millis(1000), self.wake.changed()).await;
             if *self.app.stopping.borrow() {
-                self.is_over = true;
+                (self.is_over, self.is_cut) = (true, true);
                 return Vec::new();
             }
         }
@@ -233,6 +288,9 @@ impl Follower {
     async fn output(&mut self) -> Vec<serde_json::Value> {
         let mut events = Vec::new();
         for (task, stream) in self.app.logs.tasks(self.job, self.attempt, self.step).await.unwrap_or_default() {
+            if stream == LogStream::Stdin {
+                continue;
+            }
             let key = LogKey { job: self.job, attempt: self.attempt, step: self.step, task, stream };
             let offset = self.read.get(&(task, stream)).copied().unwrap_or(0);
             let Ok(bytes) = self.app.logs.read(&key, offset, PIECE).await else { continue };
@@ -241,27 +299,22 @@ impl Follower {
                 continue;
             }
             self.read.insert((task, stream), offset + whole as u64);
-            events.push(serde_json::json!({
-                "type": "output", "step": self.step, "task": task, "stream": stream,
-                "text": String::from_utf8_lossy(&bytes[..whole]), "cursor": self.cursor(),
-            }));
+            let text = String::from_utf8_lossy(&bytes[..whole]);
+            let mut event = serde_json::json!({
+                "type": "output", "step": self.step, "task": task, "stream": stream, "text": text, "cursor": self.cursor(),
+            });
+            // Text that had to be mended goes along as it was.
+            if matches!(text, std::borrow::Cow::Owned(_)) {
+                event["base64"] = base64::engine::general_purpose::STANDARD.encode(&bytes[..whole]).into();
+            }
+            events.push(event);
         }
         events
     }
 
     fn cursor(&self) -> String {
-        self.read.iter().map(|((task, stream), offset)| format!("{task}.{stream}.{offset}")).collect::<Vec<_>>().join("~")
+        Cursor { attempt: self.attempt, read: self.read.clone() }.to_string()
     }
-}
-
-fn parse_cursor(text: &str) -> Option<BTreeMap<(u32, LogStream), u64>> {
-    text.split('~')
-        .filter(|p| !p.is_empty())
-        .map(|part| {
-            let mut parts = part.split('.');
-            Some(((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?), parts.next()?.parse().ok()?))
-        })
-        .collect()
 }
 
 /// Bytes up to the last whole UTF-8 character, unless what is left is no character at all.
@@ -270,5 +323,20 @@ fn whole_characters(bytes: &[u8]) -> usize {
         Ok(_) => bytes.len(),
         Err(error) if error.error_len().is_none() && error.valid_up_to() > 0 => error.valid_up_to(),
         Err(_) => bytes.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cursors_are_read_as_written_and_nothing_else_is() {
+        for text in ["1:", "2:0.stdout.17", "2:0.stderr.1~0.stdout.17~12.stdout.9"] {
+            assert_eq!(Cursor::read(text).unwrap().to_string().split('~').count(), text.split('~').count(), "{text}");
+        }
+        for text in ["", "x", "0.stdout.17", "1:0.stdout", "1:0.stdout.1.2", "1:0.music.1", "-1:", "9999999999:", "1:0.stdout.-4"] {
+            assert_eq!(Cursor::read(text).unwrap_err().code, "invalid_cursor", "{text}");
+        }
     }
 }

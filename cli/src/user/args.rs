@@ -50,7 +50,7 @@ pub enum Format {
 pub enum UserCommand {
     /// Submit a batch script (or a job as JSON). Takes sbatch's options.
     ///
-    /// berth submit [sbatch options] [--wait] SCRIPT [ARGS…]; `-` reads the script from standard input, --wrap='command' makes one.
+    /// berth submit [sbatch options] [--wait] SCRIPT [ARGS…]; `-`, or nothing, reads the script from standard input, --wrap='command' makes one.
     /// Options win over the script's #SBATCH lines. `berth submit --help` lists the options.
     #[command(disable_help_flag = true)]
     Submit {
@@ -70,25 +70,13 @@ pub enum UserCommand {
     Queue(QueueArgs),
     /// Show a job, or a node, in full.
     Show {
-        /// A job's number (1234, or 1234_7 for a task of an array), or a node's name.
+        /// A job's number (1234, or 1234_7 for a task of an array), or a node's name; -o yaml has all there is.
         what: String,
     },
     /// Tell why a job waits and when it will start.
     Explain { job: String },
-    /// Cancel jobs.
-    Cancel {
-        #[arg(required = true)]
-        jobs: Vec<String>,
-        /// Send this signal to the jobs' steps and cancel nothing.
-        #[arg(short, long)]
-        signal: Option<String>,
-        /// With --signal: to the batch shell too.
-        #[arg(long, requires = "signal")]
-        full: bool,
-        /// Seconds between SIGTERM and SIGKILL.
-        #[arg(long)]
-        grace: Option<u64>,
-    },
+    /// Cancel jobs: those named, or all that wait or run and match the filters.
+    Cancel(CancelArgs),
     /// Hold pending jobs: they do not start until released.
     Hold {
         #[arg(required = true)]
@@ -133,6 +121,39 @@ pub enum UserCommand {
 }
 
 #[derive(clap::Args)]
+#[command(group = clap::ArgGroup::new("filter").multiple(true))]
+pub struct CancelArgs {
+    /// Jobs' numbers: 1234, tasks of arrays 1234_7, ranges of them 1234_[5-6,9].
+    #[arg(required_unless_present = "filter")]
+    pub jobs: Vec<String>,
+    /// Only jobs of this user; several filters must all match.
+    #[arg(short, long, group = "filter", value_delimiter = ',')]
+    pub user: Vec<String>,
+    /// Only your own.
+    #[arg(long, group = "filter")]
+    pub me: bool,
+    /// Only jobs of this name, with * and ?.
+    #[arg(short, long, group = "filter", value_delimiter = ',')]
+    pub name: Vec<String>,
+    /// Only jobs in this state: pending, running, …
+    #[arg(short = 't', long = "state", group = "filter", value_delimiter = ',')]
+    pub states: Vec<String>,
+    #[arg(short, long, group = "filter", value_delimiter = ',')]
+    pub partition: Vec<String>,
+    #[arg(short = 'A', long, group = "filter", value_delimiter = ',')]
+    pub account: Vec<String>,
+    /// Send this signal to the jobs' steps and cancel nothing.
+    #[arg(short, long)]
+    pub signal: Option<String>,
+    /// With --signal: to the batch shell too.
+    #[arg(long, requires = "signal")]
+    pub full: bool,
+    /// Seconds between SIGTERM and SIGKILL.
+    #[arg(long)]
+    pub grace: Option<u64>,
+}
+
+#[derive(clap::Args)]
 pub struct QueueArgs {
     /// Jobs that ended too, the newest first.
     #[arg(short, long)]
@@ -153,8 +174,8 @@ pub struct QueueArgs {
     #[arg(short = 'w', long)]
     pub node: Option<String>,
     /// Most jobs to list.
-    #[arg(long, default_value_t = 1000)]
-    pub limit: usize,
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: u32,
 }
 
 #[derive(clap::Args)]
@@ -192,7 +213,7 @@ pub struct TokenArgs {
     #[arg(long, default_value_t = 1)]
     pub uses: u32,
     /// Key file of the development issuer; `berth up` keeps it as dev-key in its data directory.
-    #[arg(long, env = "BERTH_DEV_KEY", value_name = "FILE", conflicts_with = "join")]
+    #[arg(long, env = "BERTH_DEV_KEY", value_name = "FILE")]
     pub dev_key: Option<PathBuf>,
     /// Whom the token is for.
     #[arg(long, value_name = "NAME")]
@@ -202,7 +223,7 @@ pub struct TokenArgs {
     /// platform_admin, tenant_admin, account_manager, user or viewer.
     #[arg(long = "role", value_delimiter = ',', default_value = "user")]
     pub roles: Vec<String>,
-    /// How long it is valid: 12h, 30d.
-    #[arg(long, default_value = "12h", value_name = "TIME")]
-    pub valid: String,
+    /// How long it is valid: 12h, 30d [default: 12h; with --join a day].
+    #[arg(long, value_name = "TIME")]
+    pub valid: Option<String>,
 }

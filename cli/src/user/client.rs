@@ -1,8 +1,8 @@
 //! The service as the user's commands see it: requests, retries on another replica, and errors that say what to do.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use reqwest::{Method, Response};
 use serde_json::Value;
 
@@ -12,6 +12,59 @@ pub struct Client {
     http: reqwest::Client,
     servers: Vec<String>,
     token: Option<String>,
+}
+
+/// No replica answers.
+#[derive(Debug, thiserror::Error)]
+#[error("the service cannot be reached ({0})\n  start one with `berth up`, or say where it is with --server or BERTH_SERVER")]
+pub struct Unreachable(String);
+
+/// Whether it is worth trying again.
+pub fn is_unreachable(error: &anyhow::Error) -> bool {
+    error.is::<Unreachable>() || error.is::<reqwest::Error>()
+}
+
+/// A time without an answer: how long it lasts, and that it was told of.
+pub struct Outage {
+    since: Option<Instant>,
+    pause: Duration,
+    has_told: bool,
+}
+
+/// Longest time to wait for the service to come back.
+const OUTAGE: Duration = Duration::from_secs(120);
+
+impl Outage {
+    pub fn none() -> Outage {
+        Outage { since: None, pause: Duration::from_millis(100), has_told: false }
+    }
+
+    /// The service answers.
+    pub fn over(&mut self) {
+        *self = Outage { has_told: self.has_told, ..Outage::none() };
+    }
+
+    /// Waits a little before the next try. `Err` once it has lasted too long.
+    pub async fn wait(&mut self) -> anyhow::Result<()> {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        if since.elapsed() > OUTAGE {
+            bail!("the service has not answered for {} seconds; the job is not affected", OUTAGE.as_secs());
+        }
+        if !std::mem::replace(&mut self.has_told, true) {
+            eprintln!("berth: the connection to the service broke; trying again for {} seconds", OUTAGE.as_secs());
+        }
+        tokio::time::sleep(self.pause).await;
+        self.pause = (self.pause * 2).min(Duration::from_secs(2));
+        Ok(())
+    }
+}
+
+/// What a request carries.
+#[derive(Clone, Copy)]
+enum Payload<'a> {
+    None,
+    Json(&'a Value),
+    Bytes(&'a [u8]),
 }
 
 /// Tries of a request when no replica can be reached.
@@ -40,16 +93,21 @@ impl Client {
     }
 
     pub async fn get(&self, path: &str, query: &[(&str, String)]) -> anyhow::Result<Value> {
-        read(self.send(Method::GET, path, query, None, None).await?).await
+        read(self.send(Method::GET, path, query, Payload::None, None).await?).await
     }
 
     /// Posts JSON. `key`: an idempotency key, with which the request may be repeated.
     pub async fn post(&self, path: &str, body: &Value, key: Option<&str>) -> anyhow::Result<Value> {
-        read(self.send(Method::POST, path, &[], Some(body), key).await?).await
+        read(self.send(Method::POST, path, &[], Payload::Json(body), key).await?).await
+    }
+
+    /// Posts bytes where a repeat does no harm.
+    pub async fn post_bytes(&self, path: &str, query: &[(&str, String)], bytes: &[u8]) -> anyhow::Result<()> {
+        checked(self.send(Method::POST, path, query, Payload::Bytes(bytes), Some("")).await?).await.map(|_| ())
     }
 
     pub async fn text(&self, path: &str, query: &[(&str, String)]) -> anyhow::Result<Response> {
-        checked(self.send(Method::GET, path, query, None, None).await?).await
+        checked(self.send(Method::GET, path, query, Payload::None, None).await?).await
     }
 
     /// All items of a list, at most `limit`.
@@ -75,7 +133,7 @@ impl Client {
         method: Method,
         path: &str,
         query: &[(&str, String)],
-        body: Option<&Value>,
+        body: Payload<'_>,
         key: Option<&str>,
     ) -> anyhow::Result<Response> {
         let is_repeatable = method == Method::GET || key.is_some();
@@ -86,14 +144,16 @@ impl Client {
                 if let Some(token) = &self.token {
                     request = request.bearer_auth(token);
                 }
-                if let Some(key) = key {
+                if let Some(key) = key.filter(|k| !k.is_empty()) {
                     request = request.header("idempotency-key", key);
                 }
-                if let Some(body) = body {
-                    request = request.json(body);
-                }
+                request = match body {
+                    Payload::None => request,
+                    Payload::Json(value) => request.json(value),
+                    Payload::Bytes(bytes) => request.header("content-type", "application/octet-stream").body(bytes.to_vec()),
+                };
                 match request.send().await {
-                    Ok(response) if response.status() == 503 && is_repeatable => {
+                    Ok(response) if matches!(response.status().as_u16(), 502..=504) && is_repeatable => {
                         last = Some(format!("{server} answers that it is not available"))
                     }
                     Ok(response) => return Ok(response),
@@ -105,10 +165,7 @@ impl Client {
                 tokio::time::sleep(Duration::from_millis(200 << attempt)).await;
             }
         }
-        Err(anyhow!(
-            "the service cannot be reached ({})\n  start one with `berth up`, or say where it is with --server or BERTH_SERVER",
-            last.unwrap_or_default()
-        ))
+        Err(Unreachable(last.unwrap_or_default()).into())
     }
 }
 

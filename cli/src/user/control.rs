@@ -19,27 +19,17 @@ pub async fn each(client: &Client, jobs: Vec<String>, verb: &str, body: &Value, 
             Ok(_) => println!("Job {job} {done}"),
             Err(error) => {
                 failed = true;
-                eprintln!("berth: job {job}: {error:#}");
+                eprintln!("berth: {}", about(job, &error));
             }
         }
     }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-pub async fn cancel(
-    client: &Client,
-    jobs: Vec<String>,
-    signal: Option<String>,
-    full: bool,
-    grace: Option<u64>,
-) -> anyhow::Result<ExitCode> {
-    match signal {
-        Some(signal) => each(client, jobs, "signal", &json!({ "signal": signal, "full": full }), "signalled").await,
-        None => {
-            let body = grace.map_or_else(|| json!({}), |g| json!({ "grace_seconds": g }));
-            each(client, jobs, "cancel", &body, "cancelled").await
-        }
-    }
+/// The error, with the job's number unless it names that itself.
+pub fn about(job: &str, error: &anyhow::Error) -> String {
+    let text = format!("{error:#}");
+    if text.contains(&format!("job {job}")) { text } else { format!("job {job}: {text}") }
 }
 
 pub async fn drain(client: &Client, node: &str, reason: &str) -> anyhow::Result<()> {

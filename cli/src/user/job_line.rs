@@ -84,7 +84,8 @@ pub fn help(is_submit: bool) -> String {
     let mut text = if is_submit {
         "Submit a batch script (or a job as JSON).\n\n\
          Usage: berth submit [OPTIONS] SCRIPT [ARGS…]\n       berth submit [OPTIONS] --wrap='COMMAND'\n       berth submit job.json\n\n\
-         A script's #SBATCH lines are honoured; options on the line win over them. `-` reads standard input.\n\n\
+         A script's #SBATCH lines are honoured; options on the line win over them. `-`, or no\n\
+         script where standard input is a file or a pipe, reads that. Times of day are local, a relative --chdir starts here.\n\n\
          \x20     --wait      wait for the end; the exit code is then the job's\n\
          \x20     --parsable  print the job's number alone\n\
          \x20     --wrap=COMMAND  make a script of a shell command\n"
@@ -106,8 +107,10 @@ pub fn help(is_submit: bool) -> String {
         };
         text.push_str(&format!("  {short}{:<28} {sets}\n", format!("--{}{value}", option.long)));
     }
-    let ignored: Vec<&str> = all_options().iter().filter(|o| o.sets.is_none()).map(|o| o.long).collect();
+    let ignored: Vec<&str> = all_options().iter().filter(|o| o.sets.is_none() && o.refused.is_none()).map(|o| o.long).collect();
     text.push_str(&format!("\nKnown and ignored with a warning: {}\n", ignored.join(", ")));
+    let refused: Vec<&str> = all_options().iter().filter(|o| o.refused.is_some()).map(|o| o.long).collect();
+    text.push_str(&format!("\nKnown and refused, with what to do instead: {}\n", refused.join(", ")));
     text
 }
 

@@ -4,11 +4,12 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use base64::Engine as _;
 use futures::StreamExt;
 use serde_json::Value;
 
 use super::args::LogsArgs;
-use super::client::Client;
+use super::client::{Client, Outage, is_unreachable};
 use super::{is_over, segment};
 
 pub async fn logs(client: &Client, args: LogsArgs) -> anyhow::Result<ExitCode> {
@@ -44,39 +45,78 @@ pub async fn logs(client: &Client, args: LogsArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Prints the output as it comes and ends with the job's exit code. `tells_wait`: on a terminal, say why the job waits.
-pub async fn follow(client: &Client, job: &str, step: Option<&str>, tells_wait: bool) -> anyhow::Result<ExitCode> {
-    let query: Vec<(&str, String)> = step.map(|s| ("step", s.to_owned())).into_iter().collect();
-    let response = client.text(&format!("/v1/jobs/{job}/logs/follow"), &query).await?;
-    let mut stream = response.bytes_stream();
-    let mut pending: Vec<u8> = Vec::new();
-    let mut said = tells_wait && std::io::stderr().is_terminal();
+/// Prints the output as it comes and ends with the job's exit code. A stream that breaks is taken up where it broke, from any replica.
+/// `is_ours`: the job was submitted by this very command, so that even the first connection is tried for long; on a terminal it is told
+/// why the job waits.
+pub async fn follow(client: &Client, job: &str, step: Option<&str>, is_ours: bool) -> anyhow::Result<ExitCode> {
+    let mut follower = Follower {
+        client,
+        job,
+        step,
+        cursor: None,
+        tells_wait: is_ours && std::io::stderr().is_terminal(),
+        is_known: is_ours,
+        outage: Outage::none(),
+    };
     loop {
-        let next = if said {
-            match tokio::time::timeout(Duration::from_secs(1), stream.next()).await {
-                Ok(next) => next,
-                Err(_) => {
-                    said = false;
-                    tell_wait(client, job).await;
+        match follower.read().await {
+            Ok(Some(code)) => return Ok(code),
+            Ok(None) => {}
+            Err(error) if follower.is_known && is_unreachable(&error) => {}
+            Err(error) => return Err(error),
+        }
+        follower.outage.wait().await?;
+    }
+}
+
+struct Follower<'a> {
+    client: &'a Client,
+    job: &'a str,
+    step: Option<&'a str>,
+    /// Of the last event seen.
+    cursor: Option<String>,
+    tells_wait: bool,
+    /// The service has answered for this job.
+    is_known: bool,
+    outage: Outage,
+}
+
+/// A stream that is silent for so long is dead: the service says something every 15 seconds.
+const SILENCE: Duration = Duration::from_secs(45);
+
+impl Follower<'_> {
+    /// Prints until the end, of which it gives the exit code, or until the stream breaks.
+    async fn read(&mut self) -> anyhow::Result<Option<ExitCode>> {
+        let mut query: Vec<(&str, String)> = self.step.map(|s| ("step", s.to_owned())).into_iter().collect();
+        query.extend(self.cursor.clone().map(|c| ("cursor", c)));
+        let response = self.client.text(&format!("/v1/jobs/{}/logs/follow", self.job), &query).await?;
+        self.is_known = true;
+        let mut stream = response.bytes_stream();
+        let mut pending: Vec<u8> = Vec::new();
+        loop {
+            let patience = if self.tells_wait { Duration::from_secs(1) } else { SILENCE };
+            let bytes = match tokio::time::timeout(patience, stream.next()).await {
+                Ok(Some(Ok(bytes))) => bytes,
+                Err(_) if std::mem::take(&mut self.tells_wait) => {
+                    tell_wait(self.client, self.job).await;
                     continue;
                 }
-            }
-        } else {
-            stream.next().await
-        };
-        let Some(bytes) = next else {
-            // The stream broke before the end: ask how it went.
-            return wait(client, job).await;
-        };
-        pending.extend_from_slice(&bytes?);
-        while let Some(at) = pending.windows(2).position(|w| w == b"\n\n") {
-            let event: Vec<u8> = pending.drain(..at + 2).collect();
-            for line in event.split(|b| *b == b'\n') {
-                let Some(data) = line.strip_prefix(b"data:") else { continue };
-                let value: Value = serde_json::from_slice(data)?;
-                said = false;
-                if let Some(code) = print_event(&value)? {
-                    return Ok(code);
+                _ => return Ok(None),
+            };
+            self.outage.over();
+            pending.extend_from_slice(&bytes);
+            while let Some(at) = pending.windows(2).position(|w| w == b"\n\n") {
+                let event: Vec<u8> = pending.drain(..at + 2).collect();
+                for line in event.split(|b| *b == b'\n') {
+                    let Some(data) = line.strip_prefix(b"data:") else { continue };
+                    let value: Value = serde_json::from_slice(data)?;
+                    self.tells_wait = false;
+                    if let Some(code) = print_event(&value)? {
+                        return Ok(Some(code));
+                    }
+                    if let Some(cursor) = value["cursor"].as_str() {
+                        self.cursor = Some(cursor.to_owned());
+                    }
                 }
             }
         }
@@ -87,19 +127,21 @@ async fn tell_wait(client: &Client, job: &str) {
     if let Ok(why) = client.get(&format!("/v1/jobs/{job}/explain"), &[]).await
         && why["state"] == "pending"
     {
-        eprintln!("berth: job {job} waits. {}", why["summary"].as_str().unwrap_or_default());
+        eprintln!("berth: job {job}: {}", super::show::in_local_time(why["summary"].as_str().unwrap_or_default()));
     }
 }
 
 fn print_event(value: &Value) -> anyhow::Result<Option<ExitCode>> {
     match value["type"].as_str() {
         Some("output") => {
-            let text = value["text"].as_str().unwrap_or_default();
+            // What is not UTF-8 comes in base64 beside a substitute.
+            let exact = value["base64"].as_str().map(|text| base64::engine::general_purpose::STANDARD.decode(text)).transpose()?;
+            let bytes = exact.as_deref().unwrap_or_else(|| value["text"].as_str().unwrap_or_default().as_bytes());
             if value["stream"] == "stderr" {
-                std::io::stderr().write_all(text.as_bytes())?;
+                std::io::stderr().write_all(bytes)?;
             } else {
                 let mut out = std::io::stdout().lock();
-                out.write_all(text.as_bytes())?;
+                out.write_all(bytes)?;
                 out.flush()?;
             }
             Ok(None)
@@ -128,10 +170,13 @@ fn end(job: &Value) -> ExitCode {
 /// Waits for the job's end without its output.
 pub async fn wait(client: &Client, job: &str) -> anyhow::Result<ExitCode> {
     let mut pause = Duration::from_millis(50);
+    let mut outage = Outage::none();
     loop {
-        let found = client.get(&format!("/v1/jobs/{job}"), &[]).await?;
-        if is_over(&found) {
-            return Ok(end(&found));
+        match client.get(&format!("/v1/jobs/{job}"), &[]).await {
+            Ok(found) if is_over(&found) => return Ok(end(&found)),
+            Ok(_) => outage.over(),
+            Err(error) if is_unreachable(&error) => outage.wait().await?,
+            Err(error) => return Err(error),
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(Duration::from_secs(2));

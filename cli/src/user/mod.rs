@@ -1,12 +1,15 @@
 //! What people type.
 
 pub mod args;
+mod cancel;
 mod client;
 mod control;
+mod input;
 mod job_line;
 mod logs;
 mod queue;
 mod show;
+mod signals;
 mod submit;
 mod table;
 mod token;
@@ -20,7 +23,7 @@ use client::Client;
 use serde_json::Value;
 
 /// A reader that goes away (`| head`) ends the command quietly, as it does any other.
-fn end_with_its_reader() {
+pub fn end_with_its_reader() {
     // Safety: the default action replaces the runtime's choice to ignore the signal; nothing of ours handles it.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
@@ -49,7 +52,7 @@ pub async fn run(command: UserCommand, settings: ClientArgs) -> anyhow::Result<E
         UserCommand::Queue(args) => done(queue::queue(&client, format, args).await),
         UserCommand::Show { what } => done(show::show(&client, format, &what).await),
         UserCommand::Explain { job } => done(show::explain(&client, format, &job).await),
-        UserCommand::Cancel { jobs, signal, full, grace } => control::cancel(&client, jobs, signal, full, grace).await,
+        UserCommand::Cancel(args) => cancel::cancel(&client, args).await,
         UserCommand::Hold { jobs } => control::each(&client, jobs, "hold", &Value::Null, "held").await,
         UserCommand::Release { jobs } => control::each(&client, jobs, "release", &Value::Null, "released").await,
         UserCommand::Requeue { jobs, hold } => {
@@ -60,7 +63,7 @@ pub async fn run(command: UserCommand, settings: ClientArgs) -> anyhow::Result<E
         UserCommand::Drain { node, reason } => done(control::drain(&client, &node, &reason).await),
         UserCommand::Resume { node } => done(control::resume(&client, &node).await),
         UserCommand::Top { watch } => done(top::top(&client, format, watch).await),
-        UserCommand::Token(args) => done(token::join(&client, &args).await),
+        UserCommand::Token(args) => done(token::join(&client, format, &args).await),
         UserCommand::Whoami => done(show::whoami(&client, format).await),
     }
 }
@@ -93,6 +96,11 @@ fn open_states() -> impl Iterator<Item = JobState> {
 /// The job's state is one of its ends, or one that this version does not know.
 fn is_over(job: &Value) -> bool {
     job["state"].as_str().and_then(|state| state.parse::<JobState>().ok()).is_none_or(JobState::is_end)
+}
+
+/// `1 task`, `2 tasks`.
+fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// A field as text: empty if absent.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::args::{Format, QueueArgs};
 use super::client::Client;
-use super::table::{Table, duration};
+use super::table::{Table, duration, limit};
 use super::{open_states, print_data, text};
 
 pub async fn queue(client: &Client, format: Format, args: QueueArgs) -> anyhow::Result<()> {
@@ -18,12 +18,13 @@ pub async fn queue(client: &Client, format: Format, args: QueueArgs) -> anyhow::
     query.extend(args.name.map(|v| ("name", v)));
     query.extend(args.node.map(|v| ("node", v)));
     query.push(("page_size", args.limit.clamp(1, 1000).to_string()));
-    let jobs = client.list("/v1/jobs", &query, args.limit).await?;
+    let jobs = client.list("/v1/jobs", &query, args.limit as usize).await?;
     if print_data(format, &jobs)? {
         return Ok(());
     }
     let is_wide = format == Format::Wide;
-    let heads: &[&'static str] = if is_wide {
+    let submitted = format!("SUBMITTED ({})", zone());
+    let heads: &[&str] = if is_wide {
         &[
             "JOB",
             "PARTITION",
@@ -35,7 +36,7 @@ pub async fn queue(client: &Client, format: Format, args: QueueArgs) -> anyhow::
             "TIME",
             "LIMIT",
             "PRIORITY",
-            "SUBMITTED",
+            &submitted,
             "PLANNED START",
             "NODES / REASON",
         ]
@@ -57,7 +58,7 @@ pub async fn queue(client: &Client, format: Format, args: QueueArgs) -> anyhow::
         if is_wide {
             row.extend([text(job, "account"), text(job, "qos"), state, time]);
             row.extend([
-                duration(job["time_limit_seconds"].as_u64().unwrap_or(0)),
+                limit(job["time_limit_seconds"].as_u64().unwrap_or(0)),
                 text(job, "priority"),
                 short_time(job, "submit_time"),
                 short_time(job, "planned_start"),
@@ -69,8 +70,8 @@ pub async fn queue(client: &Client, format: Format, args: QueueArgs) -> anyhow::
         table.row(row);
     }
     table.print(is_wide);
-    if jobs.len() >= args.limit {
-        eprintln!("berth: only the first {} jobs are listed; --limit shows more", args.limit);
+    if jobs.len() >= args.limit as usize {
+        eprintln!("berth: only the first {} listed; --limit shows more", are(args.limit.into()));
     }
     Ok(())
 }
@@ -78,14 +79,35 @@ pub async fn queue(client: &Client, format: Format, args: QueueArgs) -> anyhow::
 /// Nodes of a job that has some, reasons of one that waits, the reason of one that ended.
 fn where_or_why(job: &Value) -> String {
     if job["state"] == "pending" {
-        let reasons: Vec<&str> = job["pending_reasons"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        return format!("({})", reasons.join(", "));
+        return format!("({})", reasons(job));
     }
     match (text(job, "nodes"), text(job, "reason")) {
         (nodes, reason) if reason.is_empty() => nodes,
         (nodes, reason) if nodes.is_empty() => format!("({reason})"),
         (nodes, reason) => format!("{nodes} ({reason})"),
     }
+}
+
+/// What holds a pending job, each named once.
+pub fn reasons(job: &Value) -> String {
+    let mut reasons: Vec<&str> = Vec::new();
+    for reason in job["pending_reasons"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    reasons.join(", ")
+}
+
+fn are(count: u64) -> String {
+    if count == 1 { "job is".to_owned() } else { format!("{count} jobs are") }
+}
+
+/// The local time zone, as times are shown in it: `CET +01:00`.
+pub fn zone() -> String {
+    let now = jiff::Zoned::now();
+    let (name, offset) = (now.strftime("%Z").to_string(), now.strftime("%:z").to_string());
+    if name == "UTC" || name == offset { name } else { format!("{name} {offset}") }
 }
 
 fn instant(job: &Value, field: &str) -> Option<jiff::Timestamp> {
@@ -109,8 +131,9 @@ pub async fn nodes(client: &Client, format: Format) -> anyhow::Result<()> {
         return Ok(());
     }
     let is_wide = format == Format::Wide;
-    let heads: &[&'static str] = if is_wide {
-        &["NODE", "STATE", "CPUS", "MEMORY", "GPUS", "JOBS", "FEATURES", "ADDRESS", "VERSION", "LAST SEEN", "REASON"]
+    let seen = format!("LAST SEEN ({})", zone());
+    let heads: &[&str] = if is_wide {
+        &["NODE", "STATE", "CPUS", "MEMORY", "GPUS", "JOBS", "FEATURES", "ADDRESS", "VERSION", &seen, "REASON"]
     } else {
         &["NODE", "STATE", "CPUS", "MEMORY", "GPUS", "JOBS", "REASON"]
     };
@@ -141,7 +164,7 @@ pub async fn nodes(client: &Client, format: Format) -> anyhow::Result<()> {
 }
 
 /// `3/8 h100`.
-fn gpus(node: &Value) -> String {
+pub fn gpus(node: &Value) -> String {
     let all = node["inventory"]["gpus"].as_array().cloned().unwrap_or_default();
     let Some(first) = all.first() else { return "-".to_owned() };
     let used = node["allocated_gpus"].as_array().map_or(0, Vec::len);

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::args::Format;
 use super::client::Client;
-use super::queue::short_time;
-use super::{print_data, segment, text};
+use super::queue::{gpus, reasons, short_time, zone};
+use super::{counted, print_data, segment, text};
 
 pub async fn show(client: &Client, format: Format, what: &str) -> anyhow::Result<()> {
     let is_job = what.split('_').all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
@@ -28,39 +28,44 @@ pub async fn show(client: &Client, format: Format, what: &str) -> anyhow::Result
         }
         for step in client.list(&format!("{path}/steps"), &[], 100).await? {
             println!(
-                "  step {}: {} ({} tasks on {})  {}",
+                "  step {} of attempt {}: {} ({} on {})  {}",
                 text(&step, "step_id"),
+                step["attempt"],
                 text(&step, "state"),
-                step["tasks"],
+                counted(step["tasks"].as_u64().unwrap_or(0), "task"),
                 text(&step, "nodes"),
                 text(&step, "name")
             );
         }
     } else {
-        // What a node has is long; YAML reads well.
-        print!("{}", serde_yaml_ng::to_string(&value)?);
+        print_node(&value);
     }
     Ok(())
 }
 
 fn print_job(job: &Value) {
     println!("Job {} ({}) of {} in {}", text(job, "name_ref"), text(job, "name"), text(job, "user"), text(job, "account"));
+    // What could not be launched has no code of its own.
+    let has_run = job["state"] != "launch_failed";
     let mut lines: Vec<(&str, String)> = vec![
         ("State", text(job, "state")),
         ("Reason", text(job, "reason")),
-        ("Waits for", job["pending_reasons"].as_array().into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")),
+        ("Waits for", reasons(job)),
         ("Partition", text(job, "partition")),
         ("QOS", text(job, "qos")),
         ("Priority", text(job, "priority")),
+        ("Depends on", depends(&job["spec"])),
         ("Submitted", short_time(job, "submit_time")),
+        ("Begin", short_time(&job["spec"], "begin")),
         ("Eligible", short_time(job, "eligible_time")),
         ("Planned start", short_time(job, "planned_start")),
         ("Started", short_time(job, "start_time")),
         ("Ended", short_time(job, "end_time")),
-        ("Time limit", super::table::duration(job["time_limit_seconds"].as_u64().unwrap_or(0))),
+        ("Deadline", short_time(&job["spec"], "deadline")),
+        ("Time limit", super::table::limit(job["time_limit_seconds"].as_u64().unwrap_or(0))),
         ("Nodes", text(job, "nodes")),
-        ("Exit code", text(job, "exit_code")),
-        ("Signal", text(job, "exit_signal")),
+        ("Exit code", has_run.then(|| text(job, "exit_code")).unwrap_or_default()),
+        ("Signal", has_run.then(|| text(job, "exit_signal")).unwrap_or_default()),
         ("Attempt", text(job, "attempt")),
         ("Run", text(job, "run_id")),
     ];
@@ -75,11 +80,77 @@ fn print_job(job: &Value) {
     lines.push(("Asked for", resources.join(" ").replace('"', "")));
     lines.push(("Container", text(&spec["container"], "image")));
     lines.push(("Command", spec["command"].as_array().into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")));
-    lines.push(("Directory", text(spec, "working_directory")));
-    lines.push(("Output", text(spec, "stdout")));
+    lines.push(("Script", first_lines(spec)));
+    lines.push(("Array", text(spec, "array")));
+    lines.push(("Constraint", text(spec, "constraint")));
+    lines.push(("Node list", text(spec, "nodelist")));
+    lines.push(("Comment", text(spec, "comment")));
+    let directory = Some(text(spec, "working_directory")).filter(|dir| !dir.is_empty());
+    lines.push(("Directory", directory.unwrap_or_else(|| text(&spec["environment"], "SLURM_SUBMIT_DIR"))));
+    for (name, field) in [("Input", "stdin"), ("Output", "stdout"), ("Errors", "stderr")] {
+        lines.push((name, text(spec, field)));
+    }
+    lines.push(("Times in", zone()));
     for (name, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {
         println!("  {name:<14} {value}");
     }
+}
+
+/// `afterok:5, afterany:6`, or with `or`.
+fn depends(spec: &Value) -> String {
+    let all: Vec<&str> = spec["dependencies"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    all.join(if spec["dependency_any"] == true { " or " } else { ", " })
+}
+
+/// The first lines of a script that do something.
+fn first_lines(spec: &Value) -> String {
+    let lines = spec["script"].as_str().unwrap_or_default().lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#'));
+    let mut lines: Vec<&str> = lines.take(4).collect();
+    if lines.len() == 4 {
+        lines[3] = "…";
+    }
+    lines.join("\n                 ")
+}
+
+fn print_node(node: &Value) {
+    let list = |field: &str| node[field].as_array().into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>().join(", ");
+    let flags = list("flags");
+    println!("Node {}", text(node, "name"));
+    let inventory = &node["inventory"];
+    let bytes = |value: &Value| berth_model::Bytes(value.as_u64().unwrap_or(0)).to_string();
+    let mut jobs: Vec<String> = node["jobs"].as_array().into_iter().flatten().map(ToString::to_string).collect();
+    match node["other_jobs"].as_u64() {
+        None | Some(0) => {}
+        Some(others) => jobs.push(format!("{} of other tenants", counted(others, "job"))),
+    }
+    let lines = [
+        ("State", if flags.is_empty() { text(node, "state") } else { format!("{}, {flags}", text(node, "state")) }),
+        ("Reason", text(node, "reason")),
+        ("CPUs", format!("{} of {} in use", text(node, "allocated_cpus"), inventory["cpus"].as_array().map_or(0, Vec::len))),
+        ("Memory", format!("{} of {} in use", bytes(&node["allocated_memory_bytes"]), bytes(&inventory["memory_bytes"]))),
+        ("GPUs", gpus(node)),
+        ("Jobs", jobs.join(", ")),
+        ("Features", list("features")),
+        ("Address", text(node, "address")),
+        ("Drivers", list("drivers")),
+        ("Worker", text(node, "worker_version")),
+        ("Last seen", short_time(node, "last_seen")),
+        ("Clock", format!("{} ms from the service's", text(node, "clock_skew_ms"))),
+        ("Times in", zone()),
+    ];
+    for (name, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {
+        println!("  {name:<14} {value}");
+    }
+}
+
+/// A sentence with its instants in local time.
+pub fn in_local_time(sentence: &str) -> String {
+    let local = |word: &str| {
+        let bare = word.trim_end_matches(['.', ',', ';', ')']);
+        let at = bare.parse::<jiff::Timestamp>().ok()?.to_zoned(jiff::tz::TimeZone::system());
+        Some(format!("{}{}", at.strftime("%Y-%m-%dT%H:%M:%S"), &word[bare.len()..]))
+    };
+    sentence.split(' ').map(|word| local(word).unwrap_or_else(|| word.to_owned())).collect::<Vec<_>>().join(" ")
 }
 
 pub async fn explain(client: &Client, format: Format, job: &str) -> anyhow::Result<()> {
@@ -87,12 +158,12 @@ pub async fn explain(client: &Client, format: Format, job: &str) -> anyhow::Resu
     if print_data(format, &why)? {
         return Ok(());
     }
-    println!("{}", text(&why, "summary"));
+    println!("{}", in_local_time(&text(&why, "summary")));
     for verdict in why["verdicts"].as_array().into_iter().flatten() {
         println!("\n  {} ({})", text(verdict, "code"), text(verdict, "object"));
         println!("    {}", text(verdict, "rule"));
         for (name, field) in [("have", "have"), ("need", "need"), ("what to do", "advice")] {
-            let value = text(verdict, field);
+            let value = in_local_time(&text(verdict, field));
             if !value.is_empty() {
                 println!("    {name}: {value}");
             }
@@ -117,6 +188,7 @@ pub async fn explain(client: &Client, format: Format, job: &str) -> anyhow::Resu
         let planned = Value::Object(planned.clone());
         println!("\n  planned to start at {} on {}", short_time(&planned, "at"), text(&planned, "nodes"));
     }
+    println!("\n  times in {}", zone());
     Ok(())
 }
 

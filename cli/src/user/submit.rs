@@ -7,13 +7,13 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow, bail};
 use berth_model::Fault;
 use berth_model::job::JobSpec;
-use berth_model::script::{ExportMode, parse_script};
+use berth_model::script::{ExportMode, Place, parse_script_at};
 use serde_json::Value;
 
 use super::args::Format;
 use super::client::Client;
 use super::job_line::{self, JobLine};
-use super::{logs, print_data};
+use super::{input, logs, print_data, signals};
 
 /// Submits a script or a job as JSON.
 pub async fn submit(client: &Client, format: Format, line: Vec<String>) -> anyhow::Result<ExitCode> {
@@ -46,8 +46,11 @@ fn read_job(line: JobLine) -> anyhow::Result<JobSpec> {
         let script = format!("#!/bin/sh\n# made by berth submit --wrap\n{command}\n");
         return from_script(&script, Some("wrap"), &line);
     }
-    let Some(path) = line.rest.first() else {
-        bail!("there is no script to submit; name one, or give a command with --wrap='COMMAND'");
+    let path = match line.rest.first() {
+        Some(path) => path.as_str(),
+        // As sbatch: what comes by standard input is the script.
+        None if berth_runtime::files::has_input() => "-",
+        None => bail!("there is no script to submit; name one, or give a command with --wrap='COMMAND'"),
     };
     let text = if path == "-" {
         let mut text = String::new();
@@ -67,7 +70,7 @@ fn read_job(line: JobLine) -> anyhow::Result<JobSpec> {
 }
 
 fn from_script(text: &str, name: Option<&str>, line: &JobLine) -> anyhow::Result<JobSpec> {
-    let parsed = parse_script(text, &line.options, jiff::Timestamp::now()).map_err(faults)?;
+    let parsed = parse_script_at(text, &line.options, here()).map_err(faults)?;
     for warning in &parsed.warnings {
         eprintln!("warning: {}; {}", warning.detail, warning.help);
     }
@@ -76,6 +79,12 @@ fn from_script(text: &str, name: Option<&str>, line: &JobLine) -> anyhow::Result
     spec.name = spec.name.or(name.map(str::to_owned));
     add_environment(&mut spec, &parsed.export);
     Ok(spec)
+}
+
+/// Times of day are this machine's, and a relative folder is relative to where we are.
+fn here() -> Place {
+    let directory = std::env::current_dir().ok().map(|dir| dir.display().to_string());
+    Place { now: jiff::Zoned::now(), directory }
 }
 
 fn faults(faults: Vec<Fault>) -> anyhow::Error {
@@ -102,6 +111,9 @@ fn add_environment(spec: &mut JobSpec, export: &ExportMode) {
     if let Ok(dir) = std::env::current_dir() {
         spec.environment.insert("SLURM_SUBMIT_DIR".to_owned(), dir.display().to_string());
     }
+    if let Ok(host) = std::fs::read_to_string("/proc/sys/kernel/hostname") {
+        spec.environment.insert("SLURM_SUBMIT_HOST".to_owned(), host.trim().to_owned());
+    }
 }
 
 /// Runs a command as a job in the foreground.
@@ -111,21 +123,38 @@ pub async fn run(client: &Client, line: Vec<String>) -> anyhow::Result<ExitCode>
         bail!("there is no command to run; for example `berth run hostname`");
     }
     // An empty script carries the options.
-    let parsed = parse_script("#!/bin/sh\n:\n", &line.options, jiff::Timestamp::now()).map_err(faults)?;
+    let parsed = parse_script_at("#!/bin/sh\n:\n", &line.options, here()).map_err(faults)?;
     for warning in &parsed.warnings {
         eprintln!("warning: {}; {}", warning.detail, warning.help);
     }
     let mut spec = JobSpec { script: None, command: Some(line.rest.clone()), ..parsed.spec };
     spec.name = spec.name.or_else(|| std::path::Path::new(&line.rest[0]).file_name().map(|n| n.to_string_lossy().into_owned()));
     add_environment(&mut spec, &parsed.export);
+    // As with srun, what we read the job's tasks read.
+    if spec.stdin.as_deref() == Some("all") {
+        spec.stdin = None;
+    }
+    spec.stream_stdin = spec.stdin.is_none() && spec.array.is_none() && berth_runtime::files::has_input();
+    // Before the job is there, so that none is left behind.
+    let mut signals = signals::ends()?;
     let answer = post(client, &spec).await?;
     let job = answer["job_id"].to_string();
     tokio::select! {
         outcome = logs::follow(client, &job, None, true) => outcome,
-        _ = tokio::signal::ctrl_c() => {
-            eprintln!("berth: cancelling job {job}");
-            client.post(&format!("/v1/jobs/{job}:cancel"), &serde_json::json!({}), None).await?;
-            Ok(ExitCode::from(130))
+        error = input::pass_on(client, &job, spec.stream_stdin) => {
+            // Half an input is worse than none.
+            cancel(client, &job).await?;
+            Err(error.context("standard input"))
+        }
+        Some(number) = signals.recv() => {
+            cancel(client, &job).await?;
+            Ok(ExitCode::from(128 + number))
         }
     }
+}
+
+async fn cancel(client: &Client, job: &str) -> anyhow::Result<()> {
+    eprintln!("berth: cancelling job {job}");
+    let key = uuid::Uuid::new_v4().to_string();
+    client.post(&format!("/v1/jobs/{job}:cancel"), &serde_json::json!({}), Some(&key)).await.map(|_| ())
 }

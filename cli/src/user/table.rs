@@ -2,7 +2,7 @@
 
 /// One table.
 pub struct Table {
-    heads: Vec<&'static str>,
+    heads: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
@@ -10,8 +10,8 @@ pub struct Table {
 const NARROWEST: usize = 8;
 
 impl Table {
-    pub fn new(heads: &[&'static str]) -> Table {
-        Table { heads: heads.to_vec(), rows: Vec::new() }
+    pub fn new(heads: &[&str]) -> Table {
+        Table { heads: heads.iter().map(|head| (*head).to_owned()).collect(), rows: Vec::new() }
     }
 
     pub fn row(&mut self, cells: Vec<String>) {
@@ -39,8 +39,7 @@ impl Table {
                 widths[widest] -= 1;
             }
         }
-        let heads = self.heads.iter().map(|h| (*h).to_owned()).collect::<Vec<_>>();
-        std::iter::once(&heads).chain(&rows).map(|row| line(row, &widths)).collect()
+        std::iter::once(&self.heads).chain(&rows).map(|row| line(row, &widths)).collect()
     }
 }
 
@@ -66,6 +65,11 @@ pub fn terminal_width() -> Option<usize> {
     // Safety: the pointer is to our own variable.
     let answered = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &mut size) } == 0;
     (answered && size.ws_col > 0).then_some(size.ws_col as usize)
+}
+
+/// A time limit; the longest there is means none.
+pub fn limit(seconds: u64) -> String {
+    if seconds >= berth_model::amount::MAX_SECONDS { "UNLIMITED".to_owned() } else { duration(seconds) }
 }
 
 /// Seconds as Slurm writes them: `1-02:03:04`, `12:34`.
@@ -95,5 +99,6 @@ mod tests {
         for (seconds, expected) in [(5, "0:05"), (754, "12:34"), (3_661, "1:01:01"), (93_784, "1-02:03:04")] {
             assert_eq!(duration(seconds), expected);
         }
+        assert_eq!((limit(60), limit(berth_model::amount::MAX_SECONDS)), ("1:00".to_owned(), "UNLIMITED".to_owned()));
     }
 }

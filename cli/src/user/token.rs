@@ -6,9 +6,10 @@ use berth_model::amount::parse_time_limit;
 use berth_model::state::Role;
 use serde_json::json;
 
-use super::args::TokenArgs;
+use super::args::{Format, TokenArgs};
 use super::client::Client;
-use super::text;
+use super::queue::{short_time, zone};
+use super::{counted, print_data, text};
 
 /// A development token, made with the issuer's key.
 pub fn mint(args: &TokenArgs) -> anyhow::Result<String> {
@@ -24,7 +25,8 @@ pub fn mint(args: &TokenArgs) -> anyhow::Result<String> {
         role.parse::<Role>()
             .map_err(|_| anyhow::anyhow!("there is no role {role:?}; use platform_admin, tenant_admin, account_manager, user or viewer"))?;
     }
-    let valid = parse_time_limit(&args.valid).map_err(|f| anyhow::anyhow!("--valid: {}; {}", f.detail, f.help))?;
+    let valid =
+        parse_time_limit(args.valid.as_deref().unwrap_or("12h")).map_err(|f| anyhow::anyhow!("--valid: {}; {}", f.detail, f.help))?;
     let request = TokenRequest {
         issuer: DEV_ISSUER.to_owned(),
         audience: AUDIENCE.to_owned(),
@@ -38,14 +40,23 @@ pub fn mint(args: &TokenArgs) -> anyhow::Result<String> {
 }
 
 /// A join token for new nodes.
-pub async fn join(client: &Client, args: &TokenArgs) -> anyhow::Result<()> {
-    let made = client.post("/v1/node-join-tokens", &json!({ "node_pattern": args.nodes, "uses": args.uses }), None).await?;
+pub async fn join(client: &Client, format: Format, args: &TokenArgs) -> anyhow::Result<()> {
+    let mut body = json!({ "node_pattern": args.nodes, "uses": args.uses });
+    if let Some(valid) = &args.valid {
+        let valid = parse_time_limit(valid).map_err(|f| anyhow::anyhow!("--valid: {}; {}", f.detail, f.help))?;
+        body["valid_seconds"] = valid.context("--valid: a token must end some time")?.into();
+    }
+    let made = client.post("/v1/node-join-tokens", &body, None).await?;
+    if print_data(format, &made)? {
+        return Ok(());
+    }
     println!("{}", text(&made, "token"));
     eprintln!(
-        "It lets {} node(s) named {} in until {}:\n  BERTH_JOIN_TOKEN=… berth worker --server URL --node NAME",
-        args.uses,
+        "It lets {} named {} in until {} ({}):\n  BERTH_JOIN_TOKEN=… berth worker --server URL --node NAME",
+        counted(args.uses.into(), "node"),
         args.nodes,
-        text(&made, "expires_at")
+        short_time(&made, "expires_at"),
+        zone()
     );
     Ok(())
 }

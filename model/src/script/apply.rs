@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{Timestamp, Zoned};
 
 use super::options::{self, OptionInfo};
 use super::read::{self, checked, example, unknown};
 use super::values::{self, Flaw};
 use super::words::Line;
-use super::{ExportMode, MAX_FAULTS, containers, when};
+use super::{ExportMode, MAX_FAULTS, Place, containers, when};
 use crate::job::{ContainerSpec, JobSpec, OpenMode, RequeueMode};
 use crate::{Fault, Name};
 
@@ -19,7 +19,7 @@ pub(super) struct Draft {
     pub warnings: Vec<Fault>,
     pub faults: Vec<Fault>,
     pub cpus_per_gpu: Option<u32>,
-    now: Timestamp,
+    place: Place,
     line: Option<u32>,
     is_overriding: bool,
     /// Which option, on which line, set which JSON path last.
@@ -27,14 +27,14 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    pub fn new(now: Timestamp) -> Self {
+    pub fn new(place: Place) -> Self {
         Draft {
             spec: JobSpec::default(),
             export: ExportMode::All,
             warnings: Vec::new(),
             faults: Vec::new(),
             cpus_per_gpu: None,
-            now,
+            place,
             line: None,
             is_overriding: false,
             origins: BTreeMap::new(),
@@ -71,6 +71,10 @@ impl Draft {
             Ok(given) => given,
             Err(fault) => return self.fail(fault),
         };
+        if let Some(instead) = option.refused {
+            let detail = format!("--{} is not supported, and without it the job would not be the one asked for", option.long);
+            return self.fail(Fault::new("unsupported_option", format!("--{}", option.long), detail, instead));
+        }
         let Some(path) = option.sets else {
             let help = "the job is submitted without it; remove the option to silence this warning";
             return self.warn("unsupported_directive", option, format!("--{} is not supported and has no effect", option.long), help);
@@ -138,7 +142,7 @@ impl Draft {
             "wckey" => self.spec.wckey = owned(),
             "licenses" => self.spec.licenses = owned(),
             "reservation" => self.spec.reservation = owned(),
-            "chdir" => self.spec.working_directory = owned(),
+            "chdir" => self.spec.working_directory = Some(self.folder(text)),
             "hold" => self.spec.hold = true,
             "time" => self.spec.time_limit_seconds = Some(values::time_limit(text)?),
             "time-min" => self.spec.time_min_seconds = Some(values::time_limit(text)?),
@@ -254,15 +258,33 @@ impl Draft {
         Ok(name)
     }
 
+    /// `--chdir`: relative to where the job is submitted, if that is known.
+    fn folder(&self, text: &str) -> String {
+        match &self.place.directory {
+            Some(here) if !text.is_empty() => {
+                let joined = std::path::Path::new(here).join(text);
+                joined.components().collect::<std::path::PathBuf>().display().to_string()
+            }
+            _ => text.to_owned(),
+        }
+    }
+
     fn instant(&self, text: &str) -> Result<Timestamp, Flaw> {
-        when::instant(text, self.now)
-            .ok_or_else(|| "is not a time: write it as 2026-01-31T08:00 (UTC), 16:00, tomorrow or now+1hour".to_owned())
+        when::instant(text, &self.place.now).ok_or_else(|| {
+            let zone = zone_name(&self.place.now);
+            format!("is not a time: write it as 2026-01-31T08:00 ({zone}), 16:00, tomorrow or now+1hour")
+        })
     }
 
     fn future(&self, text: &str) -> Result<Timestamp, Flaw> {
         let at = self.instant(text)?;
-        if at > self.now { Ok(at) } else { Err(format!("is {at}, which has passed")) }
+        if at > self.place.now.timestamp() { Ok(at) } else { Err(format!("is {at}, which has passed")) }
     }
+}
+
+/// `UTC`, or the zone's abbreviation.
+fn zone_name(now: &Zoned) -> String {
+    now.strftime("%Z").to_string()
 }
 
 fn open_mode(text: &str) -> Result<OpenMode, Flaw> {

@@ -17,7 +17,8 @@ mod words;
 pub use options::{OptionInfo, ValueKind, all_options, find_option};
 pub use pattern::{PatternFields, expand_pattern};
 
-use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
 
 use crate::Fault;
 use crate::job::JobSpec;
@@ -47,7 +48,22 @@ const MAX_FAULTS: usize = 200;
 
 /// Reads a script's directives. `overrides` are options of the command line (`time`, `-t` or `--time`, and the value if there is
 /// one); they win over directives. `now` is what `--begin=now+1hour` counts from. All faults are told, each with its line.
+/// Times of day are UTC's and folders are absolute; [`parse_script_at`] knows better.
 pub fn parse_script(text: &str, overrides: &[(String, Option<String>)], now: Timestamp) -> Result<ParsedScript, Vec<Fault>> {
+    parse_script_at(text, overrides, Place { now: now.to_zoned(TimeZone::UTC), directory: None })
+}
+
+/// Where and when a job is submitted.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// In the zone whose times of day are meant.
+    pub now: Zoned,
+    /// What a relative `--chdir` is relative to.
+    pub directory: Option<String>,
+}
+
+/// [`parse_script`], for a submitter who is somewhere.
+pub fn parse_script_at(text: &str, overrides: &[(String, Option<String>)], place: Place) -> Result<ParsedScript, Vec<Fault>> {
     if text.len() > MAX_SCRIPT_BYTES {
         return Err(vec![Fault::new(
             "script_too_large",
@@ -56,7 +72,7 @@ pub fn parse_script(text: &str, overrides: &[(String, Option<String>)], now: Tim
             format!("a script has at most {MAX_SCRIPT_BYTES} bytes; keep data in files and have the script read them"),
         )]);
     }
-    let mut draft = apply::Draft::new(now);
+    let mut draft = apply::Draft::new(place);
     let text = words::with_unix_line_ends(text, &mut draft.warnings);
     for line in words::directives(&text, &mut draft.warnings) {
         draft.apply_line(&line);

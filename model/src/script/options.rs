@@ -17,14 +17,20 @@ pub struct OptionInfo {
     pub value: ValueKind,
     /// JSON path of what it sets in the job spec; absent: Berth does not support it.
     pub sets: Option<&'static str>,
+    /// Not supported, and a job submitted without it would not be the one that was asked for: what to do instead.
+    pub refused: Option<&'static str>,
 }
 
 const fn supported(long: &'static str, short: Option<char>, value: ValueKind, sets: &'static str) -> OptionInfo {
-    OptionInfo { long, short, value, sets: Some(sets) }
+    OptionInfo { long, short, value, sets: Some(sets), refused: None }
 }
 
 const fn unsupported(long: &'static str, short: Option<char>, value: ValueKind) -> OptionInfo {
-    OptionInfo { long, short, value, sets: None }
+    OptionInfo { long, short, value, sets: None, refused: None }
+}
+
+const fn refused(long: &'static str, short: Option<char>, value: ValueKind, instead: &'static str) -> OptionInfo {
+    OptionInfo { long, short, value, sets: None, refused: Some(instead) }
 }
 
 use ValueKind::{None as Flag, Optional, Required};
@@ -78,41 +84,41 @@ static OPTIONS: &[OptionInfo] = &[
     supported("container-readonly", None, Flag, "container.read_only_root"),
     supported("container-writable", None, Flag, "container.read_only_root"),
     // Identity
-    unsupported("uid", None, Required),
-    unsupported("gid", None, Required),
+    refused("uid", None, Required, "submit with a token of the user meant"),
+    refused("gid", None, Required, "jobs run with the group that the node is set up for"),
     unsupported("extra", None, Required),
-    unsupported("clusters", Some('M'), Required),
+    refused("clusters", Some('M'), Required, "name the cluster to submit to with --server"),
     unsupported("mcs-label", None, Required),
     // Size
-    unsupported("ntasks-per-socket", None, Required),
+    refused("ntasks-per-socket", None, Required, "say --ntasks-per-node"),
     unsupported("ntasks-per-core", None, Required),
-    unsupported("ntasks-per-gpu", None, Required),
+    refused("ntasks-per-gpu", None, Required, "say --ntasks, and --gpus-per-task for each of them"),
     unsupported("mem-update", None, Required),
     unsupported("tmp", None, Required),
-    unsupported("mincpus", None, Required),
+    refused("mincpus", None, Required, "say --ntasks-per-node and --cpus-per-task"),
     unsupported("extra-node-info", Some('B'), Required),
     unsupported("sockets-per-node", None, Required),
     unsupported("cores-per-socket", None, Required),
     unsupported("threads-per-core", None, Required),
-    unsupported("overcommit", Some('O'), Flag),
+    refused("overcommit", Some('O'), Flag, "ask for fewer CPUs a task with --cpus-per-task=1, or start several programs in one task"),
     unsupported("use-min-nodes", None, Flag),
     unsupported("core-spec", Some('S'), Required),
     unsupported("thread-spec", None, Required),
     // GPUs and other resources
-    unsupported("gpus-per-socket", None, Required),
+    refused("gpus-per-socket", None, Required, "say --gpus-per-node"),
     unsupported("gres-flags", None, Required),
     unsupported("gpu-bind", None, Required),
     unsupported("gpu-freq", None, Required),
-    unsupported("tres-per-task", None, Required),
+    refused("tres-per-task", None, Required, "say --gpus-per-task and --cpus-per-task"),
     unsupported("tres-bind", None, Required),
-    unsupported("resources", None, Required),
+    refused("resources", None, Required, "say what is needed with --gpus-per-node, --cpus-per-task and --mem"),
     unsupported("cpu-freq", None, Required),
     unsupported("power", None, Required),
     // Where
-    unsupported("nodefile", Some('F'), Required),
+    refused("nodefile", Some('F'), Required, "name the nodes with --nodelist"),
     unsupported("prefer", None, Required),
     unsupported("batch", None, Required),
-    unsupported("cluster-constraint", None, Required),
+    refused("cluster-constraint", None, Required, "name the cluster to submit to with --server, and nodes' features with --constraint"),
     unsupported("contiguous", None, Flag),
     unsupported("oversubscribe", Some('s'), Flag),
     unsupported("spread-job", None, Flag),
@@ -129,12 +135,12 @@ static OPTIONS: &[OptionInfo] = &[
     unsupported("priority", None, Required),
     unsupported("no-kill", Some('k'), Optional),
     unsupported("delay-boot", None, Required),
-    unsupported("reboot", None, Flag),
+    refused("reboot", None, Flag, "ask an operator to restart the nodes"),
     unsupported("wait-all-nodes", None, Required),
     unsupported("wait", Some('W'), Flag),
-    unsupported("test-only", None, Flag),
+    refused("test-only", None, Flag, "there is no dry run yet: nothing was submitted; POST /v1/jobs:parseScript tells how a script is read"),
     // Input, output and environment
-    unsupported("export-file", None, Required),
+    refused("export-file", None, Required, "source the file in the script, or name the variables with --export"),
     unsupported("get-user-env", None, Optional),
     unsupported("propagate", None, Optional),
     unsupported("mail-type", None, Required),
@@ -142,10 +148,10 @@ static OPTIONS: &[OptionInfo] = &[
     unsupported("acctg-freq", None, Required),
     unsupported("profile", None, Required),
     unsupported("oom-kill-step", None, Optional),
-    unsupported("container-id", None, Required),
+    refused("container-id", None, Required, "name an image with --container-image"),
     unsupported("runtime", None, Required),
-    unsupported("bb", None, Required),
-    unsupported("bbf", None, Required),
+    refused("bb", None, Required, "copy the data in the script"),
+    refused("bbf", None, Required, "copy the data in the script"),
     unsupported("stepmgr", None, Flag),
     unsupported("resv-ports", None, Optional),
     unsupported("parsable", None, Flag),
@@ -154,12 +160,12 @@ static OPTIONS: &[OptionInfo] = &[
     unsupported("ignore-pbs", None, Flag),
     unsupported("wrap", None, Required),
     unsupported("help", Some('h'), Flag),
-    unsupported("usage", None, Flag),
-    unsupported("version", Some('V'), Flag),
+    refused("usage", None, Flag, "say --help: nothing was submitted"),
+    refused("version", Some('V'), Flag, "say berth --version: nothing was submitted"),
     // pyxis
-    unsupported("container-workdir", None, Required),
-    unsupported("container-name", None, Required),
-    unsupported("container-save", None, Required),
+    refused("container-workdir", None, Required, "say --chdir"),
+    refused("container-name", None, Required, "name an image with --container-image: each job has a container of its own"),
+    refused("container-save", None, Required, "build the image outside of jobs, and push it to a registry"),
     unsupported("container-env", None, Required),
     unsupported("container-mount-home", None, Flag),
     unsupported("no-container-mount-home", None, Flag),

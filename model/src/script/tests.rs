@@ -72,6 +72,37 @@ fn values_have_slurms_meaning() {
 }
 
 #[test]
+fn an_option_whose_lack_would_change_the_job_is_refused() {
+    for (directive, field) in [
+        ("#SBATCH --test-only", "--test-only"),
+        ("#SBATCH -M other", "--clusters"),
+        ("#SBATCH -F nodes.txt", "--nodefile"),
+        ("#SBATCH --gpus-per-socket=2", "--gpus-per-socket"),
+        ("#SBATCH --export-file=env", "--export-file"),
+        ("#SBATCH --tres-per-task=gres/gpu:1", "--tres-per-task"),
+    ] {
+        let faults = parse_script(&script(directive), &[], now()).unwrap_err();
+        assert_eq!(codes(&faults), [("unsupported_option", field, Some(2))]);
+    }
+    let faults = parse_script(&script(""), &[("test-only".to_owned(), None)], now()).unwrap_err();
+    assert!(faults[0].help.contains("nothing was submitted"), "{faults:?}");
+}
+
+#[test]
+fn a_submitter_has_a_zone_and_a_folder() {
+    let zone = jiff::tz::TimeZone::fixed(jiff::tz::offset(2));
+    let place = Place { now: now().to_zoned(zone), directory: Some("/home/ada".to_owned()) };
+    let spec = parse_script_at(&script("#SBATCH -b 16:00 -D ./runs/1"), &[], place.clone()).unwrap().spec;
+    assert_eq!(
+        (spec.begin.unwrap().to_string().as_str(), spec.working_directory.as_deref()),
+        ("2026-01-31T14:00:00Z", Some("/home/ada/runs/1"))
+    );
+    let spec = parse_script_at(&script("#SBATCH -D /abs -d ''"), &[("dependency".to_owned(), Some(String::new()))], place).unwrap().spec;
+    assert_eq!((spec.working_directory.as_deref(), spec.dependencies.len()), (Some("/abs"), 0));
+    assert!(parse_script(&script("#SBATCH -b someday"), &[], now()).unwrap_err()[0].detail.contains("(UTC)"));
+}
+
+#[test]
 fn exports_say_what_the_client_must_add() {
     assert_eq!(parsed("").export, ExportMode::All);
     assert_eq!(parsed("#SBATCH --export=NONE").export, ExportMode::None);
@@ -184,7 +215,7 @@ fn a_fault_reads_like_help() {
     assert!(faults[1].help.contains("did you mean --time?"), "{}", faults[1].help);
     let faults = parse_script("echo hi\n", &[], now()).unwrap_err();
     assert_eq!(codes(&faults), [("script_without_interpreter", "script", Some(1))]);
-    assert_eq!(parse_script(&"#".repeat(300_000), &[], now()).unwrap_err()[0].code, "script_too_large");
+    assert_eq!(parse_script(&"#".repeat(4_200_000), &[], now()).unwrap_err()[0].code, "script_too_large");
 }
 
 #[test]

@@ -98,6 +98,10 @@ pub(super) fn time_limit(text: &str) -> Result<Seconds, Flaw> {
 
 /// `afterok:20:21,afterany:23` (all) or with `?` (any): the conditions, and whether one suffices.
 pub(super) fn dependencies(text: &str) -> Result<(Vec<String>, bool), Flaw> {
+    // Nothing to wait for, as scripts write it that have no predecessor: -d "$AFTER".
+    if text.trim().is_empty() {
+        return Ok((Vec::new(), false));
+    }
     let is_any = text.contains('?');
     if is_any && text.contains(',') {
         return Err("mixes , (all) and ? (any)".to_owned());

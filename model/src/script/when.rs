@@ -1,34 +1,32 @@
-//! Instants as `--begin` and `--deadline` write them, in UTC.
+//! Instants as `--begin` and `--deadline` write them, in the submitter's time zone.
 
 use jiff::civil::{Date, DateTime, Time};
-use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp, ToSpan};
+use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
 
 use crate::amount::MAX_SECONDS;
 
-/// Reads `now+1hour`, `16:00`, `noon`, `tomorrow`, `2026-01-31T08:00` and the like. A time of day that is past means tomorrow's.
-/// Source: sbatch manual, `--begin`.
-pub(super) fn instant(text: &str, now: Timestamp) -> Option<Timestamp> {
+/// Reads `now+1hour`, `16:00`, `noon`, `tomorrow`, `013127`, `2026-01-31T08:00` and the like. A time of day that is past means
+/// tomorrow's. Source: sbatch manual, `--begin`.
+pub(super) fn instant(text: &str, now: &Zoned) -> Option<Timestamp> {
     let lower = text.trim().to_ascii_lowercase();
     if let Some(offset) = lower.strip_prefix("now") {
-        return after(offset, now);
+        return after(offset.trim(), now.timestamp());
     }
     if let Ok(exact) = text.trim().parse::<Timestamp>() {
         return Some(exact);
     }
-    let here = TimeZone::UTC.to_datetime(now);
+    let here = now.datetime();
+    let zoned = |at: DateTime| Some(now.time_zone().to_zoned(at).ok()?.timestamp());
     if let Some(time) = time_of_day(&lower) {
         let today = here.date().to_datetime(time);
         let at = if today < here { today.checked_add(1.day()).ok()? } else { today };
-        return in_utc(at);
+        return zoned(at);
     }
-    let (day, time) = lower.split_once(['t', ' ']).filter(|(day, _)| day.contains(['-', '/'])).unwrap_or((&lower, ""));
+    let dated = |day: &&str| date(day, here).is_some();
+    let apart = [' ', 't'].into_iter().find_map(|separator| lower.split_once(separator).filter(|(day, _)| dated(day)));
+    let (day, time) = apart.unwrap_or((&lower, ""));
     let time = if time.is_empty() { Time::midnight() } else { time_of_day(time.trim())? };
-    in_utc(date(day, here)?.to_datetime(time))
-}
-
-fn in_utc(at: DateTime) -> Option<Timestamp> {
-    TimeZone::UTC.to_timestamp(at).ok()
+    zoned(date(day, here)?.to_datetime(time))
 }
 
 /// `+count[unit]`, seconds without a unit.
@@ -55,6 +53,7 @@ fn after(offset: &str, now: Timestamp) -> Option<Timestamp> {
 fn time_of_day(text: &str) -> Option<Time> {
     match text {
         "midnight" => return Some(Time::midnight()),
+        "elevenses" => return Time::new(11, 0, 0, 0).ok(),
         "noon" => return Time::new(12, 0, 0, 0).ok(),
         "fika" => return Time::new(15, 0, 0, 0).ok(),
         "teatime" => return Time::new(16, 0, 0, 0).ok(),
@@ -85,12 +84,15 @@ fn two_digits(text: &str) -> Option<i8> {
     if is_number { text.parse().ok() } else { None }
 }
 
-/// `YYYY-MM-DD`, `MM/DD[/YY]`, `today`, `tomorrow`.
+/// `YYYY-MM-DD`, `MM/DD[/YY]`, `MMDDYY`, `today`, `tomorrow`.
 fn date(text: &str, here: DateTime) -> Option<Date> {
     match text {
         "today" => return Some(here.date()),
         "tomorrow" => return here.date().tomorrow().ok(),
         _ => {}
+    }
+    if text.len() == 6 && text.bytes().all(|b| b.is_ascii_digit()) {
+        return Date::new(2000 + i16::from(two_digits(&text[4..])?), two_digits(&text[..2])?, two_digits(&text[2..4])?).ok();
     }
     let parts: Vec<&str> = text.split(['-', '/']).collect();
     match parts.as_slice() {
@@ -111,7 +113,7 @@ mod tests {
 
     #[test]
     fn instants_read_as_sbatch_reads_them() {
-        let now: Timestamp = "2026-01-31T12:30:00Z".parse().unwrap();
+        let now = "2026-01-31T12:30:00Z".parse::<Timestamp>().unwrap().to_zoned(jiff::tz::TimeZone::UTC);
         for (text, expected) in [
             ("now", "2026-01-31T12:30:00Z"),
             ("now+1hour", "2026-01-31T13:30:00Z"),
@@ -132,8 +134,15 @@ mod tests {
             ("2026-03-01T08:05:00+02:00", "2026-03-01T06:05:00Z"),
             ("03/01/27", "2027-03-01T00:00:00Z"),
             ("03/01 10:00", "2026-03-01T10:00:00Z"),
+            ("now + 1 hour", "2026-01-31T13:30:00Z"),
+            ("now +2 days", "2026-02-02T12:30:00Z"),
+            ("030127", "2027-03-01T00:00:00Z"),
+            ("030127 16:30", "2027-03-01T16:30:00Z"),
+            ("elevenses", "2026-02-01T11:00:00Z"),
+            ("tomorrow 10:00", "2026-02-01T10:00:00Z"),
+            ("today noon", "2026-01-31T12:00:00Z"),
         ] {
-            assert_eq!(instant(text, now).map(|t| t.to_string()).as_deref(), Some(expected), "{text}");
+            assert_eq!(instant(text, &now).map(|t| t.to_string()).as_deref(), Some(expected), "{text}");
         }
         for bad in [
             "",
@@ -149,14 +158,30 @@ mod tests {
             "t",
             "é",
         ] {
-            assert_eq!(instant(bad, now), None, "{bad:?}");
+            assert_eq!(instant(bad, &now), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn times_of_day_are_the_submitters() {
+        let zone = jiff::tz::TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        let now = "2026-03-28T22:30:00Z".parse::<Timestamp>().unwrap().to_zoned(zone);
+        for (text, expected) in [
+            ("23:45", "2026-03-28T22:45:00Z"),
+            ("08:00", "2026-03-29T06:00:00Z"),
+            ("tomorrow", "2026-03-28T23:00:00Z"),
+            ("2026-07-01T12:00", "2026-07-01T10:00:00Z"),
+            ("2026-07-01T12:00:00Z", "2026-07-01T12:00:00Z"),
+            ("now+1day", "2026-03-29T22:30:00Z"),
+        ] {
+            assert_eq!(instant(text, &now).map(|t| t.to_string()).as_deref(), Some(expected), "{text}");
         }
     }
 
     proptest::proptest! {
         #[test]
         fn no_text_makes_it_panic(text in "(now\\+)?[0-9a-zA-Z:/T +é-]{0,24}", seconds in -9_999_999_999i64..99_999_999_999) {
-            instant(&text, Timestamp::from_second(seconds).unwrap());
+            instant(&text, &Timestamp::from_second(seconds).unwrap().to_zoned(jiff::tz::TimeZone::UTC));
         }
     }
 }

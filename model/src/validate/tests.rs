@@ -108,7 +108,7 @@ fn each_flaw_has_its_code_field_and_help() {
         (r#"{"environment": {"A=B": "1"}}"#.into(), "invalid_environment_name", "environment"),
         (r#"{"environment": {"": "1"}}"#.into(), "invalid_environment_name", "environment"),
         (r#"{"environment": {"A": "x\u0000"}}"#.into(), "invalid_environment_value", "environment.A"),
-        (format!(r#"{{"environment": {{"A": "{}"}}}}"#, long(140_000)), "environment_too_large", "environment"),
+        (format!(r#"{{"environment": {{"A": "{}"}}}}"#, long(140_000)), "environment_too_large", "environment.A"),
         (format!(r#"{{"labels": {{{}}}}}"#, many(65)), "too_many_labels", "labels"),
         (r#"{"labels": {"-a": "1"}}"#.into(), "invalid_label", "labels"),
         (r#"{"labels": {"a": "x\ny"}}"#.into(), "invalid_label", "labels.a"),
@@ -148,7 +148,7 @@ fn a_job_runs_exactly_one_program() {
         (r##"{"script": "#!\necho"}"##.into(), "script_without_interpreter", "script"),
         (r##"{"script": "#!/bin/sh\r\necho\r\n"}"##.into(), "script_line_ends", "script"),
         (r##"{"script": "#!/bin/sh\n\u0000"}"##.into(), "script_with_nul", "script"),
-        (format!(r##"{{"script": "#!/bin/sh\n{}"}}"##, "x".repeat(263_000)), "script_too_large", "script"),
+        (format!(r##"{{"script": "#!/bin/sh\n{}"}}"##, "x".repeat(4_200_000)), "script_too_large", "script"),
         (r#"{"command": []}"#.into(), "empty_command", "command"),
         (r#"{"command": [""]}"#.into(), "empty_command", "command"),
         (r#"{"command": ["a", "b\u0000"]}"#.into(), "argument_with_nul", "command[1]"),
@@ -200,4 +200,13 @@ proptest! {
             prop_assert!(!fault.code.is_empty() && !fault.field.is_empty() && !fault.detail.is_empty() && !fault.help.is_empty());
         }
     }
+}
+
+#[test]
+fn an_environment_that_is_too_large_names_its_largest_variables() {
+    let variables = |count: usize| (0..count).map(|i| format!("\"V{i}\": \"{}\"", "x".repeat(100_000 + i))).collect::<Vec<_>>().join(", ");
+    assert_eq!(validate(&spec(&format!(r#"{{"command": ["true"], "environment": {{{}}}}}"#, variables(10)))), []);
+    let faults = validate(&spec(&format!(r#"{{"command": ["true"], "environment": {{{}}}}}"#, variables(12))));
+    assert_eq!((faults[0].code.as_str(), faults[0].field.as_str()), ("environment_too_large", "environment"));
+    assert!(faults[0].detail.contains("V11 (100011), V10 (100010), V9 (100009)"), "{}", faults[0].detail);
 }

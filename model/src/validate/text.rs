@@ -1,6 +1,6 @@
 //! Checks of a spec's texts: name, environment, labels, comment and the like.
 
-use super::{Faults, MAX_COMMENT_BYTES, MAX_ENVIRONMENT_BYTES, MAX_LABELS, MAX_NAME_CHARS, quoted};
+use super::{Faults, MAX_COMMENT_BYTES, MAX_ENVIRONMENT_BYTES, MAX_LABELS, MAX_NAME_CHARS, MAX_VARIABLE_BYTES, quoted};
 use crate::job::JobSpec;
 
 pub(super) fn check_name(spec: &JobSpec, faults: &mut Faults) {
@@ -25,7 +25,7 @@ pub(super) fn check_environment(spec: &JobSpec, faults: &mut Faults) {
         faults.add(
             "environment_too_large",
             "environment",
-            format!("the environment has {bytes} bytes"),
+            format!("the environment has {bytes} bytes; the largest variables are {}", largest(spec)),
             format!("it may have {MAX_ENVIRONMENT_BYTES} bytes; put long values into files, or submit with --export=NONE"),
         );
         return;
@@ -39,6 +39,13 @@ pub(super) fn check_environment(spec: &JobSpec, faults: &mut Faults) {
                 format!("{} is not the name of a variable", quoted(name)),
                 "write letters, digits and underscore, without = or spaces; for example NCCL_DEBUG",
             );
+        } else if name.len() + value.len() + 2 > MAX_VARIABLE_BYTES {
+            faults.add(
+                "environment_too_large",
+                format!("environment.{name:.80}"),
+                format!("the variable has {} bytes", value.len()),
+                format!("Linux takes {MAX_VARIABLE_BYTES} bytes in one; put long values into files"),
+            );
         } else if value.contains('\0') {
             faults.add(
                 "invalid_environment_value",
@@ -48,6 +55,13 @@ pub(super) fn check_environment(spec: &JobSpec, faults: &mut Faults) {
             );
         }
     }
+}
+
+/// The three largest variables, with their sizes.
+fn largest(spec: &JobSpec) -> String {
+    let mut sizes: Vec<(usize, &String)> = spec.environment.iter().map(|(name, value)| (value.len(), name)).collect();
+    sizes.sort_unstable_by_key(|(size, _)| std::cmp::Reverse(*size));
+    sizes.iter().take(3).map(|(size, name)| format!("{name:.60} ({size})")).collect::<Vec<_>>().join(", ")
 }
 
 pub(super) fn check_labels(spec: &JobSpec, faults: &mut Faults) {

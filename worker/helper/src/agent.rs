@@ -27,21 +27,25 @@ impl Agent {
     /// The answer's body as JSON.
     pub fn post(&self, path: &str, body: &Value) -> Result<Value, Refusal> {
         let mut text = String::new();
-        self.request("POST", path, Some(body))?.read_to_string(&mut text).map_err(|e| broken(&e))?;
+        self.request("POST", path, "application/json", body.to_string().as_bytes())?.read_to_string(&mut text).map_err(|e| broken(&e))?;
         if text.is_empty() { Ok(Value::Null) } else { serde_json::from_str(&text).map_err(|e| broken(&std::io::Error::from(e))) }
+    }
+
+    /// Posts bytes as they are.
+    pub fn post_bytes(&self, path: &str, bytes: &[u8]) -> Result<(), Refusal> {
+        self.request("POST", path, "application/octet-stream", bytes).map(|_| ())
     }
 
     /// The answer's body, as it comes.
     pub fn get(&self, path: &str) -> Result<impl BufRead + use<>, Refusal> {
-        self.request("GET", path, None)
+        self.request("GET", path, "application/json", b"")
     }
 
-    fn request(&self, method: &str, path: &str, body: Option<&Value>) -> Result<BufReader<UnixStream>, Refusal> {
-        let body = body.map(Value::to_string).unwrap_or_default();
+    fn request(&self, method: &str, path: &str, content_type: &str, body: &[u8]) -> Result<BufReader<UnixStream>, Refusal> {
         let mut stream = UnixStream::connect(&self.socket).map_err(|e| broken(&e))?;
         let head =
-            format!("{method} {path} HTTP/1.0\r\nhost: agent\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
-        stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes())).map_err(|e| broken(&e))?;
+            format!("{method} {path} HTTP/1.0\r\nhost: agent\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\r\n", body.len());
+        stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)).map_err(|e| broken(&e))?;
         let mut reader = BufReader::new(stream);
         let status = status(&mut reader).map_err(|e| broken(&e))?;
         if (200..300).contains(&status) {

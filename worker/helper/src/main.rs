@@ -1,9 +1,10 @@
 //! What Berth starts for each step, as one small static program: linked with nothing, it starts in a fraction of a millisecond and runs
-//! in any image. Called `srun` it opens a parallel step, as `init` it is process 1 of a step's container, as `shim` it looks after a step
+//! in any image. Called `srun` it opens a parallel step, as `scontrol` it tells of the job, as `init` it is process 1 of a step's container, as `shim` it looks after a step
 //! on the host.
 
 mod agent;
 mod options;
+mod scontrol;
 mod srun;
 
 use std::process::ExitCode;
@@ -12,6 +13,7 @@ fn main() -> ExitCode {
     let mut args = std::env::args();
     let name = args.next().unwrap_or_default();
     match name.rsplit('/').next() {
+        Some("scontrol") => scontrol::main(&args.collect::<Vec<_>>()),
         Some("srun") => srun::main(args.collect()),
         Some("init") => match args.next() {
             // Process 1 of a container.
@@ -24,7 +26,7 @@ fn main() -> ExitCode {
             None => ExitCode::FAILURE,
         },
         _ => {
-            eprintln!("This program is part of Berth and runs as srun inside a job.");
+            eprintln!("This program is part of Berth and runs as srun or scontrol inside a job.");
             ExitCode::FAILURE
         }
     }

@@ -18,6 +18,8 @@ pub struct Options {
     /// `--output` or `--error` was given: what goes to files is not printed.
     pub prints_stdout: bool,
     pub prints_stderr: bool,
+    /// `--input` is `none` or a file: srun's own input is left alone.
+    pub has_no_input: bool,
     pub help: bool,
 }
 
@@ -160,7 +162,18 @@ impl Options {
                         spec.stderr = Some(needed()?);
                         self.prints_stderr = false;
                     }
-                    "input" => spec.stdin = Some(needed()?),
+                    "input" => {
+                        let text = needed()?;
+                        (spec.stdin, spec.stdin_task, self.has_no_input) = match text.as_str() {
+                            "all" => (None, None, false),
+                            "none" => (None, None, true),
+                            task if task.bytes().all(|b| b.is_ascii_digit()) && !task.is_empty() => {
+                                let task = task.parse().map_err(|_| format!("--input={task} is not a task's rank"))?;
+                                (None, Some(task), false)
+                            }
+                            _ => (Some(text), None, true),
+                        };
+                    }
                     "export" => self.export = Some(needed()?),
                     _ if IGNORED_WITH_VALUE.contains(&name) => {
                         needed()?;
@@ -201,7 +214,7 @@ Usage: srun [OPTIONS] PROGRAM [ARGS…]
       --mem=SIZE            memory a node    -t, --time=TIME      time limit of the step
   -w, --nodelist=NODES      these nodes      -D, --chdir=DIR      working directory
   -o, --output=FILE         output to a file (%t: task, %N: node, %j: job)
-  -e, --error=FILE          errors to a file -i, --input=FILE     standard input
+  -e, --error=FILE          errors to a file -i, --input=FILE     standard input: a file, all, none or a task's rank
   -l, --label               each line after its task's rank
   -K, --kill-on-bad-exit    one bad end ends all
       --overlap             share CPUs and GPUs with other steps
@@ -247,6 +260,15 @@ mod tests {
         ] {
             let error = read(line).unwrap_err();
             assert!(error.contains(part), "{line}: {error}");
+        }
+        for (line, stdin, task, has_none) in [
+            ("-i none x", None, None, true),
+            ("-i all x", None, None, false),
+            ("-i1 x", None, Some(1), false),
+            ("--input=f x", Some("f"), None, true),
+        ] {
+            let options = read(line).unwrap();
+            assert_eq!((options.spec.stdin.as_deref(), options.spec.stdin_task, options.has_no_input), (stdin, task, has_none), "{line}");
         }
         assert!(read("--kill-on-bad-exit=0 x").is_ok_and(|o| !o.spec.kill_on_bad_exit));
     }

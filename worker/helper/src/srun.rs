@@ -1,12 +1,13 @@
 //! `srun`: opens a step, prints what its tasks write, passes signals on, ends with the highest exit code.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use base64::Engine as _;
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
@@ -18,13 +19,15 @@ pub fn main(args: Vec<String>) -> ExitCode {
         Err(fault) => return fail(&fault),
     };
     if options.help {
-        print!("{HELP}");
+        let _ = std::io::stdout().write_all(HELP.as_bytes());
         return ExitCode::SUCCESS;
     }
     let Some(agent) = Agent::of_this_job() else {
         return fail("this is not inside a Berth job; `berth run` starts one");
     };
     add_surroundings(&mut options);
+    // Slurm's default: what srun reads all its tasks read.
+    options.spec.stream_stdin = !options.has_no_input && berth_runtime::files::has_input();
     // Before any other thread is there, so that all of them leave signals to one.
     let signals = Signals::block();
     let step = match open(&agent, &options) {
@@ -33,6 +36,10 @@ pub fn main(args: Vec<String>) -> ExitCode {
     };
     let agent = Arc::new(agent);
     signals.forward(agent.clone(), step.clone());
+    if options.spec.stream_stdin {
+        let (agent, step) = (agent.clone(), step.clone());
+        std::thread::spawn(move || pass_input(&agent, &step));
+    }
     match follow(&agent, &step, &options) {
         Ok(code) => ExitCode::from(code),
         Err(fault) => fail(&fault),
@@ -101,6 +108,42 @@ fn open(agent: &Agent, options: &Options) -> Result<String, String> {
 /// Tries to reach a service that is away: about a minute.
 const MAX_TRIES: u32 = 60;
 
+/// Bytes of input passed on at once.
+const PIECE: usize = 256 * 1024;
+
+/// Passes standard input on to the step, piece by piece, until its end.
+fn pass_input(agent: &Agent, step: &str) {
+    let mut buffer = vec![0; PIECE];
+    let mut offset = 0;
+    loop {
+        let count = match std::io::stdin().lock().read(&mut buffer) {
+            Ok(count) => count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) => {
+                eprintln!("srun: error: standard input cannot be read: {error}");
+                0
+            }
+        };
+        let path = format!("/v1/steps/{step}/stdin?offset={offset}&end={}", count == 0);
+        let mut tries = 0;
+        while let Err(refusal) = agent.post_bytes(&path, &buffer[..count]) {
+            tries += 1;
+            if refusal.code == "unavailable" && tries < MAX_TRIES {
+                std::thread::sleep(Duration::from_secs(1));
+                continue;
+            }
+            // Half an input is worse than none: the tasks must not take it for the whole.
+            eprintln!("srun: error: standard input: {}", refusal.text);
+            let _ = agent.post(&format!("/v1/steps/{step}:signal"), &json!({ "signal": "SIGKILL" }));
+            return;
+        }
+        if count == 0 {
+            return;
+        }
+        offset += count;
+    }
+}
+
 /// Prints until the end. A stream that breaks is taken up where it broke.
 fn follow(agent: &Agent, step: &str, options: &Options) -> Result<u8, String> {
     let mut printer = Printer { options, open_lines: BTreeMap::new() };
@@ -138,7 +181,7 @@ fn follow(agent: &Agent, step: &str, options: &Options) -> Result<u8, String> {
 struct Printer<'a> {
     options: &'a Options,
     /// With labels: lines that are not whole yet, by task and stream.
-    open_lines: BTreeMap<(u64, bool), String>,
+    open_lines: BTreeMap<(u64, bool), Vec<u8>>,
 }
 
 impl Printer<'_> {
@@ -146,7 +189,7 @@ impl Printer<'_> {
     fn event(&mut self, event: &Value) -> Option<u8> {
         let task = event["task"].as_u64().unwrap_or(0);
         match event["type"].as_str()? {
-            "output" => self.output(task, event["stream"] == "stderr", event["text"].as_str().unwrap_or_default()),
+            "output" => self.output(task, event["stream"] == "stderr", &bytes_of(event)),
             "exit" if !self.options.quiet => match (event["code"].as_i64(), event["signal"].as_i64()) {
                 (Some(0), _) => {}
                 (Some(code), _) => eprintln!("srun: error: task {task}: Exited with exit code {code}"),
@@ -166,7 +209,7 @@ impl Printer<'_> {
         None
     }
 
-    fn output(&mut self, task: u64, is_stderr: bool, text: &str) {
+    fn output(&mut self, task: u64, is_stderr: bool, text: &[u8]) {
         let is_printed = if is_stderr { self.options.prints_stderr } else { self.options.prints_stdout };
         if !is_printed {
             return;
@@ -175,29 +218,35 @@ impl Printer<'_> {
             return print(is_stderr, text);
         }
         let open = self.open_lines.entry((task, is_stderr)).or_default();
-        open.push_str(text);
-        while let Some(end) = open.find('\n') {
-            let line: String = open.drain(..=end).collect();
-            print(is_stderr, &format!("{task}: {line}"));
+        open.extend_from_slice(text);
+        while let Some(end) = open.iter().position(|b| *b == b'\n') {
+            let line: Vec<u8> = open.drain(..=end).collect();
+            print(is_stderr, &[format!("{task}: ").as_bytes(), &line].concat());
         }
     }
 
     fn flush(&mut self) {
         for ((task, is_stderr), line) in std::mem::take(&mut self.open_lines) {
             if !line.is_empty() {
-                print(is_stderr, &format!("{task}: {line}\n"));
+                print(is_stderr, &[format!("{task}: ").as_bytes(), &line, b"\n"].concat());
             }
         }
     }
 }
 
-fn print(is_stderr: bool, text: &str) {
+/// What a task wrote, byte for byte: text that is not UTF-8 comes in base64.
+fn bytes_of(event: &Value) -> Vec<u8> {
+    let exact = event["base64"].as_str().and_then(|text| base64::engine::general_purpose::STANDARD.decode(text).ok());
+    exact.unwrap_or_else(|| event["text"].as_str().unwrap_or_default().as_bytes().to_vec())
+}
+
+fn print(is_stderr: bool, text: &[u8]) {
     // A reader that went away ends the printing, not the step.
     if is_stderr {
-        let _ = std::io::stderr().write_all(text.as_bytes());
+        let _ = std::io::stderr().write_all(text);
     } else {
         let mut out = std::io::stdout().lock();
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        let _ = out.write_all(text).and_then(|()| out.flush());
     }
 }
 

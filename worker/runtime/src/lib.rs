@@ -11,6 +11,7 @@ pub mod container;
 #[cfg(feature = "drivers")]
 pub mod engine;
 pub mod fence;
+pub mod files;
 #[cfg(feature = "drivers")]
 pub mod process;
 pub mod shim;

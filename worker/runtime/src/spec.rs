@@ -81,6 +81,9 @@ pub struct TaskSpec {
     pub tee_truncate: bool,
     /// A file in the job's view to read standard input from; `/dev/null` if `None`.
     pub stdin: Option<PathBuf>,
+    /// A spool file that standard input is read from as it grows, until there is one beside it with the extension `end`. `stdin` wins.
+    #[serde(default)]
+    pub stdin_spool: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -173,6 +176,8 @@ pub enum LaunchCause {
     BadSpec,
     /// The registry could not be reached or answered nonsense: nobody's fault yet.
     RegistryError,
+    /// A file named for input or output cannot be opened: the job's fault, which fails as if its program had said so.
+    FileError,
     /// A device could not be given: the node's fault.
     DeviceError,
     /// The runtime, the disk or the kernel refused: the node's fault.

@@ -6,9 +6,11 @@ use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::files::{self, Copies, Copy};
 use crate::{LaunchCause, LaunchError, LaunchSpec, TaskExit, TaskSpec, UserIds};
 
 /// A task that runs.
@@ -22,10 +24,20 @@ pub struct Running {
 /// to enter its cgroups.
 pub fn start_all(dir: &Path, spec: &LaunchSpec, joins: &[PathBuf]) -> Result<Vec<Running>, LaunchError> {
     let argv = program(dir, spec)?;
+    let cwd = spec.cwd.clone().or_else(|| spec.scratch_dir.clone()).unwrap_or_else(|| PathBuf::from("/"));
+    if !cwd.is_dir() {
+        return Err(fault(LaunchCause::BadSpec, format!("the working directory {} is not there", cwd.display())));
+    }
+    // All files first: a step that could not write where it should must not have done half its work.
+    let mut copies = Copies::default();
+    let mut files = Vec::new();
+    for task in &spec.tasks {
+        files.push(TaskFiles::open(spec, task, &cwd, &mut copies)?);
+    }
     let mut running = Vec::new();
     let mut pids = String::new();
-    for task in &spec.tasks {
-        let started = start(spec, task, &argv, joins)?;
+    for (task, files) in spec.tasks.iter().zip(files) {
+        let started = start(spec, task, &argv, &cwd, files, joins)?;
         pids.push_str(&format!("{}\n", started.child.id()));
         running.push(started);
     }
@@ -44,34 +56,60 @@ fn program(dir: &Path, spec: &LaunchSpec) -> Result<Vec<String>, LaunchError> {
     Ok(argv)
 }
 
-fn start(spec: &LaunchSpec, task: &TaskSpec, argv: &[String], joins: &[PathBuf]) -> Result<Running, LaunchError> {
+/// The files that the user named for one task.
+struct TaskFiles {
+    stdin: Option<File>,
+    stdout: Option<Arc<Copy>>,
+    stderr: Option<Arc<Copy>>,
+}
+
+impl TaskFiles {
+    fn open(spec: &LaunchSpec, task: &TaskSpec, cwd: &Path, copies: &mut Copies) -> Result<TaskFiles, LaunchError> {
+        let mut copy = |path: &Option<PathBuf>| {
+            let Some(path) = path.as_ref().map(|p| cwd.join(p)) else { return Ok(None) };
+            let opened = copies.open(&path, task.tee_truncate, spec.user);
+            opened
+                .map(Some)
+                .map_err(|e| fault(LaunchCause::FileError, format!("the output file {} cannot be written: {e}", path.display())))
+        };
+        let (stdout, stderr) = (copy(&task.tee_stdout)?, copy(&task.tee_stderr)?);
+        let stdin = task.stdin.as_ref().map(|p| cwd.join(p)).map(|path| {
+            let opened = files::as_user(spec.user, || File::open(&path));
+            opened.map_err(|e| fault(LaunchCause::FileError, format!("the input file {} cannot be read: {e}", path.display())))
+        });
+        Ok(TaskFiles { stdin: stdin.transpose()?, stdout, stderr })
+    }
+}
+
+fn start(
+    spec: &LaunchSpec,
+    task: &TaskSpec,
+    argv: &[String],
+    cwd: &Path,
+    files: TaskFiles,
+    joins: &[PathBuf],
+) -> Result<Running, LaunchError> {
     let [name, args @ ..] = argv else { return Err(fault(LaunchCause::BadSpec, "there is no program to run")) };
     let mut command = Command::new(name);
-    command.args(args).env_clear().envs(&spec.env).envs(&task.env).process_group(0);
-    let cwd = spec.cwd.clone().or_else(|| spec.scratch_dir.clone()).unwrap_or_else(|| PathBuf::from("/"));
-    if !cwd.is_dir() {
-        return Err(fault(LaunchCause::BadSpec, format!("the working directory {} is not there", cwd.display())));
-    }
-    command.current_dir(&cwd);
-    let stdin = match &task.stdin {
-        Some(path) => Stdio::from(
-            File::open(cwd.join(path)).map_err(|e| fault(LaunchCause::BadSpec, format!("standard input {}: {e}", path.display())))?,
-        ),
+    command.args(args).env_clear().envs(&spec.env).envs(&task.env).process_group(0).current_dir(cwd);
+    command.stdin(match files.stdin {
+        Some(file) => Stdio::from(file),
+        None if task.stdin_spool.is_some() => Stdio::piped(),
         None => Stdio::null(),
-    };
+    });
     let stdout = spool(&task.stdout)?;
     let stderr = if task.stderr == task.stdout { stdout.try_clone().map_err(node_error)? } else { spool(&task.stderr)? };
-    command.stdin(stdin);
     // Two streams that end in the same files share a pipe, which keeps their lines in order.
+    let is_same = matches!((&files.stdout, &files.stderr), (Some(out), Some(err)) if Arc::ptr_eq(out, err));
     let mut shared = None;
-    if task.tee_stdout.is_some() && task.tee_stdout == task.tee_stderr && task.stdout == task.stderr {
+    if is_same && task.stdout == task.stderr {
         let (reader, writer) = io::pipe().map_err(node_error)?;
         command.stdout(writer.try_clone().map_err(node_error)?).stderr(writer);
         shared = Some(reader);
     } else {
         let spooled = |file: &File| file.try_clone().map(Stdio::from).map_err(node_error);
-        command.stdout(if task.tee_stdout.is_some() { Stdio::piped() } else { spooled(&stdout)? });
-        command.stderr(if task.tee_stderr.is_some() { Stdio::piped() } else { spooled(&stderr)? });
+        command.stdout(if files.stdout.is_some() { Stdio::piped() } else { spooled(&stdout)? });
+        command.stderr(if files.stderr.is_some() { Stdio::piped() } else { spooled(&stderr)? });
     }
     if let Some(UserIds { uid, gid }) = spec.user {
         command.uid(uid).gid(gid);
@@ -96,15 +134,17 @@ fn start(spec: &LaunchSpec, task: &TaskSpec, argv: &[String], joins: &[PathBuf])
     // Our ends of the child's pipes close with it.
     drop(command);
     let mut copies = Vec::new();
-    if let (Some(source), Some(path)) = (shared, &task.tee_stdout) {
-        copies.push(tee(source, stdout.try_clone().map_err(node_error)?, cwd.join(path), task.tee_truncate, spec.user));
+    if let (Some(source), Some(copy)) = (shared, &files.stdout) {
+        copies.push(tee(source, stdout.try_clone().map_err(node_error)?, copy.clone()));
     }
-    if let (Some(source), Some(path)) = (child.stdout.take(), &task.tee_stdout) {
-        copies.push(tee(source, stdout, cwd.join(path), task.tee_truncate, spec.user));
+    if let (Some(source), Some(copy)) = (child.stdout.take(), files.stdout) {
+        copies.push(tee(source, stdout, copy));
     }
-    if let (Some(source), Some(path)) = (child.stderr.take(), &task.tee_stderr) {
-        let is_same = task.tee_stdout.as_ref() == Some(path);
-        copies.push(tee(source, stderr, cwd.join(path), task.tee_truncate && !is_same, spec.user));
+    if let (Some(source), Some(copy)) = (child.stderr.take(), files.stderr) {
+        copies.push(tee(source, stderr, copy));
+    }
+    if let (Some(pipe), Some(spool)) = (child.stdin.take(), task.stdin_spool.clone()) {
+        std::thread::spawn(move || feed(&spool, pipe));
     }
     Ok(Running { rank: task.rank, child, copies })
 }
@@ -129,39 +169,53 @@ fn spool(path: &Path) -> Result<File, LaunchError> {
     OpenOptions::new().create(true).append(true).open(path).map_err(|e| fault(LaunchCause::NodeError, format!("{}: {e}", path.display())))
 }
 
-/// Copies a stream to the spool file and to the user's own file, which is opened with the user's rights.
-fn tee(
-    mut source: impl Read + Send + 'static,
-    mut spool: File,
-    path: PathBuf,
-    truncate: bool,
-    user: Option<UserIds>,
-) -> std::thread::JoinHandle<()> {
+/// Copies a stream to the spool file and to the user's own file. A copy that fails on the way (a full disk) is told once in the spool.
+fn tee(mut source: impl Read + Send + 'static, mut spool: File, copy: Arc<Copy>) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
-        if let Some(UserIds { uid, gid }) = user {
-            // Safety: these change this thread's rights on files alone.
-            unsafe {
-                libc::syscall(libc::SYS_setfsgid, gid);
-                libc::syscall(libc::SYS_setfsuid, uid);
-            }
-        }
-        let mut copy = OpenOptions::new().create(true).write(true).append(!truncate).truncate(truncate).open(&path);
-        if let Err(error) = &copy {
-            let _ = writeln!(spool, "berth: the output file {} cannot be written: {error}", path.display());
-        }
+        let mut is_whole = true;
         let mut buffer = vec![0; 64 * 1024];
         loop {
             match source.read(&mut buffer) {
                 Ok(0) | Err(_) => return,
                 Ok(count) => {
                     let _ = spool.write_all(&buffer[..count]);
-                    if let Ok(file) = &mut copy {
-                        let _ = file.write_all(&buffer[..count]);
+                    if let Err(error) = (&copy.file).write_all(&buffer[..count])
+                        && std::mem::replace(&mut is_whole, false)
+                    {
+                        let _ = writeln!(spool, "berth: error: the output file {} cannot be written: {error}", copy.path.display());
                     }
                 }
             }
         }
     })
+}
+
+/// What is added to the name of a spooled input once all of it is there.
+pub const INPUT_END: &str = "end";
+
+/// Passes on what arrives in `spool`, until all has come or nobody reads it any more.
+fn feed(spool: &Path, mut pipe: ChildStdin) {
+    let end = spool.with_extension(INPUT_END);
+    let mut source: Option<File> = None;
+    let mut buffer = vec![0; 64 * 1024];
+    let mut pause = Duration::from_millis(2);
+    loop {
+        // The end first: what is written before it is read after it.
+        let is_whole = end.exists();
+        source = source.or_else(|| File::open(spool).ok());
+        let count = source.as_mut().map_or(0, |file| file.read(&mut buffer).unwrap_or(0));
+        if count > 0 {
+            pause = Duration::from_millis(2);
+            if pipe.write_all(&buffer[..count]).is_err() {
+                return;
+            }
+        } else if is_whole {
+            return;
+        } else {
+            std::thread::sleep(pause);
+            pause = (pause * 3 / 2).min(Duration::from_millis(100));
+        }
+    }
 }
 
 /// Waits for all tasks, in the order in which they end. `on_bad_exit` is called at each end that is not 0.

@@ -54,6 +54,7 @@ fn task(dir: &Path, rank: u32) -> TaskSpec {
         tee_stderr: None,
         tee_truncate: false,
         stdin: None,
+        stdin_spool: None,
     }
 }
 
@@ -78,6 +79,73 @@ async fn tasks_run_with_their_environment_and_their_ends_are_told() {
     assert_eq!(std::fs::read_to_string(dir.path().join("copy.txt")).unwrap(), "blue 7\n");
     assert_eq!(std::fs::read_to_string(dir.path().join("0.err")).unwrap(), "oops\n");
     assert!(driver.list().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn streams_that_name_the_same_file_lose_nothing_of_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let driver = driver(dir.path());
+    let file = dir.path().join("both.txt");
+    for (spelling, truncate) in [("both.txt", true), ("./both.txt", true), ("both.txt", false)] {
+        std::fs::write(&file, "old\n").unwrap();
+        let mut spec = spec(dir.path(), "for i in 1 2 3; do echo out $SLURM_PROCID $i; echo err $SLURM_PROCID $i >&2; done");
+        spec.tasks.push(task(dir.path(), 1));
+        for task in &mut spec.tasks {
+            (task.tee_stdout, task.tee_stderr, task.tee_truncate) = (Some("both.txt".into()), Some(spelling.into()), truncate);
+        }
+        let exit = run(&driver, &spec).await;
+        assert_eq!(exit.failure, None);
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(text.lines().count(), if truncate { 12 } else { 13 }, "{text}");
+        assert_eq!(text.starts_with("old"), !truncate);
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_opened_fails_the_step_before_it_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let driver = driver(dir.path());
+    std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let locked = dir.path().join("locked");
+    std::fs::create_dir(&locked).unwrap();
+    let is_root = unsafe { libc::geteuid() } == 0;
+    let mut cases = vec![("no/such/out", None), ("/dev/null/x", None)];
+    if is_root {
+        // A folder of root's, written as another user.
+        cases.push(("locked/out", Some(berth_runtime::UserIds { uid: 65_534, gid: 65_534 })));
+    }
+    for (path, user) in cases {
+        let mut spec = spec(dir.path(), "touch ran");
+        (spec.tasks[0].tee_stdout, spec.user) = (Some(path.into()), user);
+        let failure = run(&driver, &spec).await.failure.unwrap();
+        assert_eq!(failure.cause, LaunchCause::FileError);
+        assert!(failure.detail.contains(path) && failure.detail.contains("cannot be written"), "{}", failure.detail);
+        assert!(!dir.path().join("ran").exists());
+    }
+    let mut spec = spec(dir.path(), "touch ran");
+    spec.tasks[0].stdin = Some("nothing".into());
+    assert_eq!(run(&driver, &spec).await.failure.unwrap().cause, LaunchCause::FileError);
+}
+
+#[tokio::test]
+async fn input_is_passed_on_as_it_arrives_and_ends_with_its_mark() {
+    let dir = tempfile::tempdir().unwrap();
+    let driver = driver(dir.path());
+    let mut spec = spec(dir.path(), "read first; echo got $first; cat");
+    let spool = dir.path().join("input");
+    spec.tasks[0].stdin_spool = Some(spool.clone());
+    driver.prepare(&spec).await.unwrap();
+    driver.start(&spec.key).await.unwrap();
+    std::fs::write(&spool, "one\n").unwrap();
+    let out = dir.path().join("0.out");
+    while std::fs::read_to_string(&out).unwrap_or_default() != "got one\n" {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    std::fs::write(&spool, "one\ntwo").unwrap();
+    std::fs::write(dir.path().join("input.end"), "").unwrap();
+    assert_eq!(driver.wait(&spec.key).await.unwrap().tasks[0].code, Some(0));
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), "got one\ntwo");
+    driver.delete(&spec.key).await.unwrap();
 }
 
 #[tokio::test]
