@@ -111,9 +111,19 @@ async fn an_engine_runs_a_job_within_its_limits_with_what_was_allocated() {
     assert_eq!(job["state"], "completed");
     assert!(text.contains("Operation not permitted") || text.contains("No such file"), "{text}");
 
+    // Input is passed on into the container; a file that its view has no folder for fails the job.
+    let script = "#!/bin/sh\necho passed on | srun -n1 --overlap cat\n";
+    let (job, text) = site.run(json!({ "script": script })).await;
+    assert_eq!(text, "passed on\n", "{job:#}");
+    let (job, _) = site.run(json!({ "command": ["true"], "stdout": "/no/such/out" })).await;
+    assert_eq!(job["state"], "failed", "{job:#}");
+    assert!(job["reason"].as_str().unwrap().contains("/no/such/out cannot be written"), "{job:#}");
+
     // Walls.
     let (job, text) = site.run(json!({ "command": ["sh", "-c", "head -c 300000000 /dev/zero | tail -c 290000000 | wc -c"] })).await;
     assert_eq!(job["state"], "out_of_memory", "{job:#} {text}");
+    let errors = site.stack.call("GET", &format!("/v1/jobs/{}/logs?stream=stderr", job["job_id"]), &site.ann, None).await.1.to_string();
+    assert!(errors.contains(&format!("berth: error: Detected an out-of-memory kill in JOB {}", job["job_id"])), "{errors}");
     let bomb = "for i in $(seq 100); do sleep 3 & done 2>&1; echo never";
     let (job, text) = site.run(json!({ "command": ["sh", "-c", bomb] })).await;
     assert_ne!(job["state"], "completed", "{job:#} {text}");

@@ -46,7 +46,7 @@ pub async fn show(client: &Client, format: Format, what: &str) -> anyhow::Result
 fn print_job(job: &Value) {
     println!("Job {} ({}) of {} in {}", text(job, "name_ref"), text(job, "name"), text(job, "user"), text(job, "account"));
     // What could not be launched has no code of its own.
-    let has_run = job["state"] != "launch_failed";
+    let ended = |field: &str| if job["state"] == "launch_failed" { String::new() } else { text(job, field) };
     let mut lines: Vec<(&str, String)> = vec![
         ("State", text(job, "state")),
         ("Reason", text(job, "reason")),
@@ -64,8 +64,8 @@ fn print_job(job: &Value) {
         ("Deadline", short_time(&job["spec"], "deadline")),
         ("Time limit", super::table::limit(job["time_limit_seconds"].as_u64().unwrap_or(0))),
         ("Nodes", text(job, "nodes")),
-        ("Exit code", has_run.then(|| text(job, "exit_code")).unwrap_or_default()),
-        ("Signal", has_run.then(|| text(job, "exit_signal")).unwrap_or_default()),
+        ("Exit code", ended("exit_code")),
+        ("Signal", ended("exit_signal")),
         ("Attempt", text(job, "attempt")),
         ("Run", text(job, "run_id")),
     ];

@@ -113,6 +113,7 @@ func (e JobState) Valid() bool {
 // Defines values for LogStream.
 const (
 	Stderr LogStream = "stderr"
+	Stdin  LogStream = "stdin"
 	Stdout LogStream = "stdout"
 )
 
@@ -120,6 +121,8 @@ const (
 func (e LogStream) Valid() bool {
 	switch e {
 	case Stderr:
+		return true
+	case Stdin:
 		return true
 	case Stdout:
 		return true
@@ -624,7 +627,7 @@ type JobSpec struct {
 	// fields may be given; without any the partition's default applies.
 	Resources *ResourceRequest `json:"resources,omitempty"`
 
-	// Script Text of a batch script, beginning with `#!`. At most 256 KiB.
+	// Script Text of a batch script, beginning with `#!`. At most 4 MiB.
 	Script *string `json:"script,omitempty"`
 
 	// ScriptArgs Arguments of the script.
@@ -634,7 +637,10 @@ type JobSpec struct {
 	Stdin      *string     `json:"stdin,omitempty"`
 
 	// Stdout File in the job's view that gets a copy of the output, with Slurm's patterns (`%j`, `%A_%a`, `%x`, `%N`, …).
-	Stdout           *string `json:"stdout,omitempty"`
+	Stdout *string `json:"stdout,omitempty"`
+
+	// StreamStdin Standard input comes in pieces to `/v1/jobs/{job_id}/stdin`; each task reads all of it.
+	StreamStdin      *bool   `json:"stream_stdin,omitempty"`
 	TimeLimitSeconds *U64    `json:"time_limit_seconds,omitempty"`
 	TimeMinSeconds   *U64    `json:"time_min_seconds,omitempty"`
 	Wckey            *string `json:"wckey,omitempty"`
@@ -657,7 +663,7 @@ type JoinToken struct {
 	UsesLeft int32   `json:"uses_left"`
 }
 
-// LogStream Which of a task's two outputs.
+// LogStream Which of a task's two outputs; or the input that was passed on to a whole step, kept under task 0.
 type LogStream string
 
 // MountSpec defines model for MountSpec.
@@ -1298,8 +1304,21 @@ type JobsLogsFollowParams struct {
 	// Step `batch`, or a step's number; the job's main step if absent.
 	Step *string `form:"step,omitempty" json:"step,omitempty"`
 
-	// Cursor `cursor` of the last event seen, to read on after a break. It holds for the step and the attempt it came from.
+	// Cursor `cursor` (or `id`) of the last event seen, to read on after a break. It holds for the step and the attempt it came from. The header
+	// `Last-Event-ID` says the same and wins.
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// LastEventID `id` of the last event seen
+	LastEventID *string `json:"Last-Event-ID,omitempty"`
+}
+
+// JobsWriteStdinParams defines parameters for JobsWriteStdin.
+type JobsWriteStdinParams struct {
+	// Offset Bytes of the input before this piece; 0 if absent. A piece sent again overwrites itself.
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// End The input ends with this piece.
+	End *bool `form:"end,omitempty" json:"end,omitempty"`
 }
 
 // JobsSubmitManyParams defines parameters for JobsSubmitMany.
@@ -1600,15 +1619,26 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/jobs/{job_id}/explain (the `JobsExplain` operationId).
 	JobsExplain(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// JobsLogs Read a task's output. Empty if it has written nothing (yet).
+	// JobsLogs Read a task's output. Empty if it has written nothing (yet); 404 for a step, attempt or task that is not there.
 	//
 	// Corresponds with GET /v1/jobs/{job_id}/logs (the `JobsLogs` operationId).
 	JobsLogs(ctx context.Context, jobId string, params *JobsLogsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// JobsLogsFollow Follow a job's output as server-sent events until it ends. Each event's data is JSON: `output` with task, stream and text, then `end`.
+	// JobsLogsFollow Follow a job's output as server-sent events until it ends.
+	//
+	// Each event's data is JSON: `output` with task, stream, text and cursor, then `end`. Output that is not UTF-8 has its bytes in `base64`
+	// too, for which `text` is a substitute. An event's `id` is its cursor: after a break, send it as `Last-Event-ID` or `?cursor=` to any
+	// replica and the stream goes on where it broke. A stream that ends without `end` has broken.
 	//
 	// Corresponds with GET /v1/jobs/{job_id}/logs/follow (the `JobsLogsFollow` operationId).
 	JobsLogsFollow(ctx context.Context, jobId string, params *JobsLogsFollowParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// JobsWriteStdinWithBody Write a piece of the standard input of a job submitted with `stream_stdin`. Its tasks read on as pieces come.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/jobs/{job_id}/stdin (the `JobsWriteStdin` operationId).
+	JobsWriteStdinWithBody(ctx context.Context, jobId string, params *JobsWriteStdinParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// StepsList List a job's steps.
 	//
@@ -2210,7 +2240,7 @@ func (c *Client) JobsExplain(ctx context.Context, jobId string, reqEditors ...Re
 	return c.Client.Do(req)
 }
 
-// JobsLogs Read a task's output. Empty if it has written nothing (yet).
+// JobsLogs Read a task's output. Empty if it has written nothing (yet); 404 for a step, attempt or task that is not there.
 //
 // Corresponds with GET /v1/jobs/{job_id}/logs (the `JobsLogs` operationId).
 func (c *Client) JobsLogs(ctx context.Context, jobId string, params *JobsLogsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2225,11 +2255,32 @@ func (c *Client) JobsLogs(ctx context.Context, jobId string, params *JobsLogsPar
 	return c.Client.Do(req)
 }
 
-// JobsLogsFollow Follow a job's output as server-sent events until it ends. Each event's data is JSON: `output` with task, stream and text, then `end`.
+// JobsLogsFollow Follow a job's output as server-sent events until it ends.
+//
+// Each event's data is JSON: `output` with task, stream, text and cursor, then `end`. Output that is not UTF-8 has its bytes in `base64`
+// too, for which `text` is a substitute. An event's `id` is its cursor: after a break, send it as `Last-Event-ID` or `?cursor=` to any
+// replica and the stream goes on where it broke. A stream that ends without `end` has broken.
 //
 // Corresponds with GET /v1/jobs/{job_id}/logs/follow (the `JobsLogsFollow` operationId).
 func (c *Client) JobsLogsFollow(ctx context.Context, jobId string, params *JobsLogsFollowParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewJobsLogsFollowRequest(c.Server, jobId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// JobsWriteStdinWithBody Write a piece of the standard input of a job submitted with `stream_stdin`. Its tasks read on as pieces come.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/jobs/{job_id}/stdin (the `JobsWriteStdin` operationId).
+func (c *Client) JobsWriteStdinWithBody(ctx context.Context, jobId string, params *JobsWriteStdinParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewJobsWriteStdinRequestWithBody(c.Server, jobId, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4261,6 +4312,96 @@ func NewJobsLogsFollowRequest(server string, jobId string, params *JobsLogsFollo
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.LastEventID != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Last-Event-ID", *params.LastEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Last-Event-ID", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewJobsWriteStdinRequestWithBody constructs an http.Request for the JobsWriteStdin method, with any body, and a specified content type
+func NewJobsWriteStdinRequestWithBody(server string, jobId string, params *JobsWriteStdinParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "job_id", jobId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/jobs/%s/stdin", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.End != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "end", *params.End, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
 	return req, nil
 }
 
@@ -6086,19 +6227,30 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/jobs/{job_id}/explain (the `JobsExplain` operationId).
 	JobsExplainWithResponse(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*JobsExplainResponse, error)
 
-	// JobsLogsWithResponse Read a task's output. Empty if it has written nothing (yet).
+	// JobsLogsWithResponse Read a task's output. Empty if it has written nothing (yet); 404 for a step, attempt or task that is not there.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/jobs/{job_id}/logs (the `JobsLogs` operationId).
 	JobsLogsWithResponse(ctx context.Context, jobId string, params *JobsLogsParams, reqEditors ...RequestEditorFn) (*JobsLogsResponse, error)
 
-	// JobsLogsFollowWithResponse Follow a job's output as server-sent events until it ends. Each event's data is JSON: `output` with task, stream and text, then `end`.
+	// JobsLogsFollowWithResponse Follow a job's output as server-sent events until it ends.
+	//
+	// Each event's data is JSON: `output` with task, stream, text and cursor, then `end`. Output that is not UTF-8 has its bytes in `base64`
+	// too, for which `text` is a substitute. An event's `id` is its cursor: after a break, send it as `Last-Event-ID` or `?cursor=` to any
+	// replica and the stream goes on where it broke. A stream that ends without `end` has broken.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/jobs/{job_id}/logs/follow (the `JobsLogsFollow` operationId).
 	JobsLogsFollowWithResponse(ctx context.Context, jobId string, params *JobsLogsFollowParams, reqEditors ...RequestEditorFn) (*JobsLogsFollowResponse, error)
+
+	// JobsWriteStdinWithBodyWithResponse Write a piece of the standard input of a job submitted with `stream_stdin`. Its tasks read on as pieces come.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/jobs/{job_id}/stdin (the `JobsWriteStdin` operationId).
+	JobsWriteStdinWithBodyWithResponse(ctx context.Context, jobId string, params *JobsWriteStdinParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*JobsWriteStdinResponse, error)
 
 	// StepsListWithResponse List a job's steps.
 	//
@@ -7206,6 +7358,47 @@ func (r JobsLogsFollowResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r JobsLogsFollowResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type JobsWriteStdinResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r JobsWriteStdinResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r JobsWriteStdinResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r JobsWriteStdinResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r JobsWriteStdinResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r JobsWriteStdinResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -9232,7 +9425,7 @@ func (c *ClientWithResponses) JobsExplainWithResponse(ctx context.Context, jobId
 	return ParseJobsExplainResponse(rsp)
 }
 
-// JobsLogsWithResponse Read a task's output. Empty if it has written nothing (yet).
+// JobsLogsWithResponse Read a task's output. Empty if it has written nothing (yet); 404 for a step, attempt or task that is not there.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -9245,7 +9438,11 @@ func (c *ClientWithResponses) JobsLogsWithResponse(ctx context.Context, jobId st
 	return ParseJobsLogsResponse(rsp)
 }
 
-// JobsLogsFollowWithResponse Follow a job's output as server-sent events until it ends. Each event's data is JSON: `output` with task, stream and text, then `end`.
+// JobsLogsFollowWithResponse Follow a job's output as server-sent events until it ends.
+//
+// Each event's data is JSON: `output` with task, stream, text and cursor, then `end`. Output that is not UTF-8 has its bytes in `base64`
+// too, for which `text` is a substitute. An event's `id` is its cursor: after a break, send it as `Last-Event-ID` or `?cursor=` to any
+// replica and the stream goes on where it broke. A stream that ends without `end` has broken.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -9256,6 +9453,19 @@ func (c *ClientWithResponses) JobsLogsFollowWithResponse(ctx context.Context, jo
 		return nil, err
 	}
 	return ParseJobsLogsFollowResponse(rsp)
+}
+
+// JobsWriteStdinWithBodyWithResponse Write a piece of the standard input of a job submitted with `stream_stdin`. Its tasks read on as pieces come.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/jobs/{job_id}/stdin (the `JobsWriteStdin` operationId).
+func (c *ClientWithResponses) JobsWriteStdinWithBodyWithResponse(ctx context.Context, jobId string, params *JobsWriteStdinParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*JobsWriteStdinResponse, error) {
+	rsp, err := c.JobsWriteStdinWithBody(ctx, jobId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseJobsWriteStdinResponse(rsp)
 }
 
 // StepsListWithResponse List a job's steps.
@@ -10441,6 +10651,35 @@ func ParseJobsLogsFollowResponse(rsp *http.Response) (*JobsLogsFollowResponse, e
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseJobsWriteStdinResponse parses an HTTP response from a JobsWriteStdinWithResponse call
+func ParseJobsWriteStdinResponse(rsp *http.Response) (*JobsWriteStdinResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &JobsWriteStdinResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {

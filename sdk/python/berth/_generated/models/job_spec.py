@@ -32,7 +32,7 @@ class JobSpec:
             account (None | str | Unset):
             partition (None | str | Unset):
             qos (None | str | Unset):
-            script (None | str | Unset): Text of a batch script, beginning with `#!`. At most 256 KiB.
+            script (None | str | Unset): Text of a batch script, beginning with `#!`. At most 4 MiB.
             script_args (list[str] | Unset): Arguments of the script.
             command (list[str] | None | Unset): Program and arguments of a job without a script.
             container (ContainerSpec | None | Unset):
@@ -68,6 +68,8 @@ class JobSpec:
                 `%A_%a`, `%x`, `%N`, …).
             stderr (None | str | Unset):
             stdin (None | str | Unset):
+            stream_stdin (bool | Unset): Standard input comes in pieces to `/v1/jobs/{job_id}/stdin`; each task reads all of
+                it. Default: False.
             open_mode (OpenMode | Unset):
             kind (JobKind | Unset):
     """
@@ -105,6 +107,7 @@ class JobSpec:
     stdout: None | str | Unset = UNSET
     stderr: None | str | Unset = UNSET
     stdin: None | str | Unset = UNSET
+    stream_stdin: bool | Unset = False
     open_mode: OpenMode | Unset = UNSET
     kind: JobKind | Unset = UNSET
 
@@ -297,6 +300,8 @@ class JobSpec:
         else:
             stdin = self.stdin
 
+        stream_stdin = self.stream_stdin
+
         open_mode: str | Unset = UNSET
         if not isinstance(self.open_mode, Unset):
             open_mode = self.open_mode.value
@@ -374,6 +379,8 @@ class JobSpec:
             field_dict["stderr"] = stderr
         if stdin is not UNSET:
             field_dict["stdin"] = stdin
+        if stream_stdin is not UNSET:
+            field_dict["stream_stdin"] = stream_stdin
         if open_mode is not UNSET:
             field_dict["open_mode"] = open_mode
         if kind is not UNSET:
@@ -686,6 +693,8 @@ class JobSpec:
 
         stdin = _parse_stdin(d.pop("stdin", UNSET))
 
+        stream_stdin = d.pop("stream_stdin", UNSET)
+
         _open_mode = d.pop("open_mode", UNSET)
         open_mode: OpenMode | Unset
         if isinstance(_open_mode, Unset):
@@ -734,6 +743,7 @@ class JobSpec:
             stdout=stdout,
             stderr=stderr,
             stdin=stdin,
+            stream_stdin=stream_stdin,
             open_mode=open_mode,
             kind=kind,
         )

@@ -82,11 +82,13 @@ def sync_detailed(
     offset: int | Unset = UNSET,
     tail: int | Unset = UNSET,
 ) -> Response[Problem | str]:
-    """Read a task's output. Empty if it has written nothing (yet).
+    """Read a task's output. Empty if it has written nothing (yet); 404 for a step, attempt or task that is
+    not there.
 
     Args:
         job_id (str):
-        stream (LogStream | Unset): Which of a task's two outputs.
+        stream (LogStream | Unset): Which of a task's two outputs; or the input that was passed on
+            to a whole step, kept under task 0.
         step (str | Unset):
         task (int | Unset):
         attempt (int | Unset):
@@ -129,11 +131,13 @@ def sync(
     offset: int | Unset = UNSET,
     tail: int | Unset = UNSET,
 ) -> Problem | str | None:
-    """Read a task's output. Empty if it has written nothing (yet).
+    """Read a task's output. Empty if it has written nothing (yet); 404 for a step, attempt or task that is
+    not there.
 
     Args:
         job_id (str):
-        stream (LogStream | Unset): Which of a task's two outputs.
+        stream (LogStream | Unset): Which of a task's two outputs; or the input that was passed on
+            to a whole step, kept under task 0.
         step (str | Unset):
         task (int | Unset):
         attempt (int | Unset):
@@ -171,11 +175,13 @@ async def asyncio_detailed(
     offset: int | Unset = UNSET,
     tail: int | Unset = UNSET,
 ) -> Response[Problem | str]:
-    """Read a task's output. Empty if it has written nothing (yet).
+    """Read a task's output. Empty if it has written nothing (yet); 404 for a step, attempt or task that is
+    not there.
 
     Args:
         job_id (str):
-        stream (LogStream | Unset): Which of a task's two outputs.
+        stream (LogStream | Unset): Which of a task's two outputs; or the input that was passed on
+            to a whole step, kept under task 0.
         step (str | Unset):
         task (int | Unset):
         attempt (int | Unset):
@@ -216,11 +222,13 @@ async def asyncio(
     offset: int | Unset = UNSET,
     tail: int | Unset = UNSET,
 ) -> Problem | str | None:
-    """Read a task's output. Empty if it has written nothing (yet).
+    """Read a task's output. Empty if it has written nothing (yet); 404 for a step, attempt or task that is
+    not there.
 
     Args:
         job_id (str):
-        stream (LogStream | Unset): Which of a task's two outputs.
+        stream (LogStream | Unset): Which of a task's two outputs; or the input that was passed on
+            to a whole step, kept under task 0.
         step (str | Unset):
         task (int | Unset):
         attempt (int | Unset):

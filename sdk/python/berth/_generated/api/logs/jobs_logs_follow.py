@@ -14,7 +14,11 @@ def _get_kwargs(
     *,
     step: str | Unset = UNSET,
     cursor: str | Unset = UNSET,
+    last_event_id: None | str | Unset = UNSET,
 ) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+    if not isinstance(last_event_id, Unset):
+        headers["Last-Event-ID"] = last_event_id
 
     params: dict[str, Any] = {}
 
@@ -32,6 +36,7 @@ def _get_kwargs(
         "params": params,
     }
 
+    _kwargs["headers"] = headers
     return _kwargs
 
 
@@ -60,14 +65,21 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     step: str | Unset = UNSET,
     cursor: str | Unset = UNSET,
+    last_event_id: None | str | Unset = UNSET,
 ) -> Response[Problem | str]:
-    """Follow a job's output as server-sent events until it ends. Each event's data is JSON: `output` with
-    task, stream and text, then `end`.
+    """Follow a job's output as server-sent events until it ends.
+
+     Each event's data is JSON: `output` with task, stream, text and cursor, then `end`. Output that is
+    not UTF-8 has its bytes in `base64`
+    too, for which `text` is a substitute. An event's `id` is its cursor: after a break, send it as
+    `Last-Event-ID` or `?cursor=` to any
+    replica and the stream goes on where it broke. A stream that ends without `end` has broken.
 
     Args:
         job_id (str):
         step (str | Unset):
         cursor (str | Unset):
+        last_event_id (None | str | Unset):
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -81,6 +93,7 @@ def sync_detailed(
         job_id=job_id,
         step=step,
         cursor=cursor,
+        last_event_id=last_event_id,
     )
 
     response = client.get_httpx_client().request(
@@ -96,14 +109,21 @@ def sync(
     client: AuthenticatedClient | Client,
     step: str | Unset = UNSET,
     cursor: str | Unset = UNSET,
+    last_event_id: None | str | Unset = UNSET,
 ) -> Problem | str | None:
-    """Follow a job's output as server-sent events until it ends. Each event's data is JSON: `output` with
-    task, stream and text, then `end`.
+    """Follow a job's output as server-sent events until it ends.
+
+     Each event's data is JSON: `output` with task, stream, text and cursor, then `end`. Output that is
+    not UTF-8 has its bytes in `base64`
+    too, for which `text` is a substitute. An event's `id` is its cursor: after a break, send it as
+    `Last-Event-ID` or `?cursor=` to any
+    replica and the stream goes on where it broke. A stream that ends without `end` has broken.
 
     Args:
         job_id (str):
         step (str | Unset):
         cursor (str | Unset):
+        last_event_id (None | str | Unset):
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -118,6 +138,7 @@ def sync(
         client=client,
         step=step,
         cursor=cursor,
+        last_event_id=last_event_id,
     ).parsed
 
 
@@ -127,14 +148,21 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     step: str | Unset = UNSET,
     cursor: str | Unset = UNSET,
+    last_event_id: None | str | Unset = UNSET,
 ) -> Response[Problem | str]:
-    """Follow a job's output as server-sent events until it ends. Each event's data is JSON: `output` with
-    task, stream and text, then `end`.
+    """Follow a job's output as server-sent events until it ends.
+
+     Each event's data is JSON: `output` with task, stream, text and cursor, then `end`. Output that is
+    not UTF-8 has its bytes in `base64`
+    too, for which `text` is a substitute. An event's `id` is its cursor: after a break, send it as
+    `Last-Event-ID` or `?cursor=` to any
+    replica and the stream goes on where it broke. A stream that ends without `end` has broken.
 
     Args:
         job_id (str):
         step (str | Unset):
         cursor (str | Unset):
+        last_event_id (None | str | Unset):
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -148,6 +176,7 @@ async def asyncio_detailed(
         job_id=job_id,
         step=step,
         cursor=cursor,
+        last_event_id=last_event_id,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -161,14 +190,21 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     step: str | Unset = UNSET,
     cursor: str | Unset = UNSET,
+    last_event_id: None | str | Unset = UNSET,
 ) -> Problem | str | None:
-    """Follow a job's output as server-sent events until it ends. Each event's data is JSON: `output` with
-    task, stream and text, then `end`.
+    """Follow a job's output as server-sent events until it ends.
+
+     Each event's data is JSON: `output` with task, stream, text and cursor, then `end`. Output that is
+    not UTF-8 has its bytes in `base64`
+    too, for which `text` is a substitute. An event's `id` is its cursor: after a break, send it as
+    `Last-Event-ID` or `?cursor=` to any
+    replica and the stream goes on where it broke. A stream that ends without `end` has broken.
 
     Args:
         job_id (str):
         step (str | Unset):
         cursor (str | Unset):
+        last_event_id (None | str | Unset):
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -184,5 +220,6 @@ async def asyncio(
             client=client,
             step=step,
             cursor=cursor,
+            last_event_id=last_event_id,
         )
     ).parsed
