@@ -9,8 +9,9 @@ command -v cmake >/dev/null || missing="$missing cmake"
 python3 -c "import ensurepip" 2>/dev/null || missing="$missing python3 python3-venv"
 command -v runc >/dev/null || missing="$missing runc"
 command -v crun >/dev/null || missing="$missing crun"
-# For the tests of containers: an image's content, and a registry.
+# For the tests of containers: an image's content, an engine, and a registry.
 need /bin/busybox busybox-static
+command -v podman >/dev/null || missing="$missing podman"
 command -v docker-registry >/dev/null || missing="$missing docker-registry"
 [ -z "$missing" ] && exit 0
 if [ "$(id -u)" != 0 ]; then

@@ -1,8 +1,9 @@
 //! The whole system measured on this machine, clients and all: submissions, the batch endpoint, short jobs to their end, and how long a
-//! user waits for a first line. `make bench` runs it; `docs/benchmarks.md` holds results.
+//! user waits for a first line; each beside Debian's Slurm where that is installed. `make bench` runs it; `docs/benchmarks.md` holds results.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
+mod slurm;
 
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -11,8 +12,9 @@ use std::time::{Duration, Instant};
 
 use common::{BERTH, Stack};
 use serde_json::json;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use slurm::Slurm;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
 
 #[tokio::main]
 async fn main() {
@@ -20,15 +22,22 @@ async fn main() {
     if !std::env::args().any(|a| a == "--bench") {
         return;
     }
-    submissions().await;
-    short_jobs().await;
-    waits().await;
+    // `cargo bench … -- short waits` runs only these.
+    let chosen: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let is_chosen = |part: &str| chosen.is_empty() || chosen.iter().any(|c| c == part);
+    if is_chosen("submissions") {
+        submissions().await;
+    }
+    if is_chosen("short") {
+        short_jobs().await;
+    }
+    if is_chosen("waits") {
+        waits().await;
+    }
 }
 
 /// One keep-alive connection that repeats a request: little beside the service's own work.
-async fn client(port: u16, request: Arc<Vec<u8>>, stop: Arc<AtomicBool>) -> Vec<Duration> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-    stream.set_nodelay(true).unwrap();
+async fn client(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: Arc<Vec<u8>>, stop: Arc<AtomicBool>) -> Vec<Duration> {
     let mut times = Vec::new();
     let mut buffer = vec![0; 16 * 1024];
     while !stop.load(Ordering::Relaxed) {
@@ -36,10 +45,12 @@ async fn client(port: u16, request: Arc<Vec<u8>>, stop: Arc<AtomicBool>) -> Vec<
         stream.write_all(&request).await.unwrap();
         let mut filled = 0;
         loop {
-            filled += stream.read(&mut buffer[filled..]).await.unwrap();
+            let read = stream.read(&mut buffer[filled..]).await.unwrap();
+            assert_ne!(read, 0, "the connection was closed");
+            filled += read;
             if let Some(head) = buffer[..filled].windows(4).position(|w| w == b"\r\n\r\n") {
                 let text = std::str::from_utf8(&buffer[..head]).unwrap().to_ascii_lowercase();
-                assert!(text.starts_with("http/1.1 201"), "{text}");
+                assert!(text.starts_with("http/1.1 20"), "{text}");
                 let length: usize = text.lines().find_map(|l| l.strip_prefix("content-length: ")).unwrap().parse().unwrap();
                 if filled >= head + 4 + length {
                     break;
@@ -49,6 +60,43 @@ async fn client(port: u16, request: Arc<Vec<u8>>, stop: Arc<AtomicBool>) -> Vec<
         times.push(begun.elapsed());
     }
     times
+}
+
+/// How `clients` fare that each repeat a request for some seconds.
+async fn crowd(what: &str, clients: usize, connect: impl AsyncFn() -> Connection, request: &Arc<Vec<u8>>) {
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut tasks = Vec::new();
+    for _ in 0..clients {
+        let (request, stop) = (request.clone(), stop.clone());
+        tasks.push(match connect().await {
+            Connection::Tcp(stream) => tokio::spawn(client(stream, request, stop)),
+            Connection::Unix(stream) => tokio::spawn(client(stream, request, stop)),
+        });
+    }
+    let begun = Instant::now();
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    stop.store(true, Ordering::Relaxed);
+    let mut times = Vec::new();
+    for task in tasks {
+        times.extend(task.await.unwrap());
+    }
+    let rate = times.len() as f64 / begun.elapsed().as_secs_f64();
+    times.sort();
+    println!("{what:<12} {clients:>8} {rate:>10.0} {:>9.2} {:>9.2}", quantile(&times, 0.5), quantile(&times, 0.99));
+}
+
+enum Connection {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// An HTTP/1.1 request with a JSON body.
+fn post(path: &str, headers: &str, body: &str) -> Arc<Vec<u8>> {
+    let length = body.len();
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\n{headers}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    Arc::new(request.into_bytes())
 }
 
 fn quantile(times: &[Duration], q: f64) -> f64 {
@@ -62,26 +110,26 @@ async fn submissions() {
     let body =
         json!({ "name": "bench", "command": ["true"], "resources": { "memory_per_node_bytes": 64 << 20 }, "time_limit_seconds": 60 })
             .to_string();
-    let request = format!(
-        "POST /v1/jobs HTTP/1.1\r\nhost: berth\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    let request = Arc::new(request.into_bytes());
-    println!("submissions, durable when answered");
-    println!("{:>8} {:>10} {:>9} {:>9}", "clients", "jobs/s", "p50 ms", "p99 ms");
+    let request = post("/v1/jobs", &format!("authorization: Bearer {token}\r\n"), &body);
+    println!("submissions; ours are on disk when answered");
+    println!("{:<12} {:>8} {:>10} {:>9} {:>9}", "", "clients", "jobs/s", "p50 ms", "p99 ms");
+    let port = stack.ports[0];
     for clients in [1, 16, 64] {
-        let stop = Arc::new(AtomicBool::new(false));
-        let tasks: Vec<_> = (0..clients).map(|_| tokio::spawn(client(stack.ports[0], request.clone(), stop.clone()))).collect();
-        let begun = Instant::now();
-        tokio::time::sleep(Duration::from_secs(4)).await;
-        stop.store(true, Ordering::Relaxed);
-        let mut times = Vec::new();
-        for task in tasks {
-            times.extend(task.await.unwrap());
+        let connect = async || {
+            let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+            stream.set_nodelay(true).unwrap();
+            Connection::Tcp(stream)
+        };
+        crowd("berth", clients, connect, &request).await;
+    }
+    if let Some(slurm) = Slurm::start() {
+        let body = json!({ "script": "#!/bin/sh\ntrue\n", "job": { "name": "bench", "environment": { "PATH": "/bin" },
+            "current_working_directory": "/tmp", "memory_per_cpu": 64, "hold": true } });
+        let request = post("/slurm/v0.0.38/job/submit", "", &body.to_string());
+        for clients in [1, 16] {
+            crowd("slurmrestd", clients, async || Connection::Unix(UnixStream::connect(slurm.socket()).await.unwrap()), &request).await;
         }
-        let rate = times.len() as f64 / begun.elapsed().as_secs_f64();
-        times.sort();
-        println!("{clients:>8} {rate:>10.0} {:>9.2} {:>9.2}", quantile(&times, 0.5), quantile(&times, 0.99));
+        println!("sbatch, 8 at once: {:.0} jobs/s", slurm.sbatch_rate(400));
     }
     let jobs: Vec<_> = (0..10_000)
         .map(|i| json!({ "name": format!("j{i}"), "command": ["true"], "resources": { "memory_per_node_bytes": 64 << 20 } }))
@@ -116,6 +164,10 @@ async fn short_jobs() {
     }
     let done = stack.call("GET", "/v1/jobs?state=completed&page_size=1000", &token, None).await.1;
     assert_eq!(done["items"].as_array().map(Vec::len), Some(1000));
+    drop(stack);
+    if let Some(slurm) = Slurm::start() {
+        println!("the same, Slurm: {:.0} jobs/s", slurm.short_jobs(500));
+    }
 }
 
 /// Wall time of a user's command.
@@ -151,5 +203,15 @@ async fn waits() {
         let mut times: Vec<Duration> = (0..25).map(|_| time(&stack, &token, &args, first_line)).skip(5).collect();
         times.sort();
         println!("{what}: p50 {:.0} ms, p95 {:.0} ms", quantile(&times, 0.5), quantile(&times, 0.95));
+    }
+    drop(stack);
+    if let Some(slurm) = Slurm::start() {
+        let summary = |what: &str, time: &dyn Fn() -> Duration, count: usize| {
+            let mut times: Vec<Duration> = (0..count).map(|_| time()).skip(2).collect();
+            times.sort();
+            println!("{what}: p50 {:.0} ms, p95 {:.0} ms", quantile(&times, 0.5), quantile(&times, 0.95));
+        };
+        summary("srun true, Slurm", &|| slurm.srun_true(), 22);
+        summary("sbatch to the first line, Slurm", &|| slurm.first_line(), 10);
     }
 }

@@ -46,7 +46,7 @@ pub enum Command {
     Openapi,
     /// Print a completion script for a shell: `berth completion bash > /etc/bash_completion.d/berth`.
     Completion { shell: Shell },
-    /// Look after one step (started by the worker).
+    /// Look after one step that a container engine runs (started by the worker).
     #[command(hide = true)]
     Shim { dir: PathBuf },
     #[command(flatten)]

@@ -3,6 +3,7 @@
 mod common;
 
 use common::Stack;
+use common::cgroups::UnifiedLeftEmpty;
 use common::registry::Registry;
 use serde_json::{Value, json};
 
@@ -19,40 +20,40 @@ fn cdi() -> Value {
 
 struct Site {
     stack: Stack,
+    runtime: &'static str,
+    _cgroups: Option<UnifiedLeftEmpty>,
     _registry: Registry,
     image: String,
     ann: String,
 }
 
 impl Site {
-    async fn start() -> Site {
-        let mut stack = Stack::start(1, 1).await;
+    /// A node whose containers are run by this program.
+    async fn start(runtime: &'static str) -> Site {
+        let cgroups = UnifiedLeftEmpty::hold().await;
+        let stack = Stack::start(1, 1).await;
         let registry = Registry::start(stack.dir.path()).await;
         let image = registry.push_busybox("berth/busybox").await;
         let cdi_dir = stack.path("cdi");
         std::fs::create_dir(&cdi_dir).unwrap();
         std::fs::write(cdi_dir.join("fake.json"), cdi().to_string()).unwrap();
-        let mount = stack.path("data");
-        std::fs::create_dir(&mount).unwrap();
-        std::fs::write(mount.join("set"), "data set\n").unwrap();
-        let args = [
-            "--node-cpus",
-            "4",
-            "--node-memory",
-            "2GiB",
-            "--node-gpus",
-            "h100:2",
-            "--pids-limit",
-            "40",
-            "--cdi-dirs",
-            cdi_dir.to_str().unwrap(),
-            "--allow-mounts",
-            mount.to_str().unwrap(),
-        ];
-        let worker = stack.worker("n1", &args).await;
-        stack.workers.push(worker);
+        let data = stack.path("data");
+        std::fs::create_dir(&data).unwrap();
+        std::fs::write(data.join("set"), "data set\n").unwrap();
+        std::fs::write(stack.path("logins.json"), "{}").unwrap();
         let ann = stack.user();
-        Site { stack, _registry: registry, image, ann }
+        let mut site = Site { stack, runtime, _cgroups: cgroups, _registry: registry, image, ann };
+        site.start_worker().await;
+        site
+    }
+
+    async fn start_worker(&mut self) {
+        let (cdi, mounts) = (self.stack.path("cdi").display().to_string(), format!("{},/usr", self.stack.path("data").display()));
+        let what = ["--node-cpus", "4", "--node-memory", "2GiB", "--node-gpus", "h100:2", "--pids-limit", "40"];
+        let logins = self.stack.path("logins.json").display().to_string();
+        let how = ["--cdi-dirs", &cdi, "--allow-mounts", &mounts, "--runtime", self.runtime, "--registry-auth", &logins];
+        let worker = self.stack.worker("n1", &[what.as_slice(), how.as_slice()].concat()).await;
+        self.stack.workers.push(worker);
     }
 
     /// Submits a job in a container and waits for its end.
@@ -78,8 +79,30 @@ impl Site {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_image_is_pulled_run_and_limited_and_sees_what_was_allocated() {
-    let site = Site::start().await;
+async fn crun_runs_an_image_within_its_limits_with_what_was_allocated() {
+    an_image_is_pulled_run_and_limited_and_sees_what_was_allocated("crun").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runc_runs_an_image_within_its_limits_with_what_was_allocated() {
+    an_image_is_pulled_run_and_limited_and_sees_what_was_allocated("runc").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_restarts_finds_its_containers_of_crun() {
+    a_worker_that_restarts_finds_its_containers("crun").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_restarts_finds_its_containers_of_runc() {
+    a_worker_that_restarts_finds_its_containers("runc").await;
+}
+
+async fn an_image_is_pulled_run_and_limited_and_sees_what_was_allocated(runtime: &'static str) {
+    let site = Site::start(runtime).await;
+    let admin = site.stack.token("root", "", "platform_admin");
+    let node = site.stack.call("GET", "/v1/nodes/n1", &admin, None).await.1;
+    assert!(node["inventory"]["facts"]["container_runtime"].as_str().unwrap().ends_with(runtime), "{node:#}");
 
     // A batch script, with srun and the image's own environment.
     let script = "#!/bin/sh\necho \"$FROM_IMAGE $SLURM_JOB_ID $(cat /etc/image)\"; ls /etc/old; hostname; pwd\n\
@@ -117,6 +140,24 @@ async fn an_image_is_pulled_run_and_limited_and_sees_what_was_allocated() {
     let (job, text) = site.run(json!({ "command": ["sh", "-c", "kill -9 $$"] })).await;
     assert_eq!((job["state"].as_str(), job["exit_signal"].as_u64()), (Some("failed"), Some(9)), "{job:#} {text}");
 
+    // What is asked of the kernel: no namespaces, no mounts; threads and processes as anywhere.
+    let escape =
+        "unshare -U true 2>&1; unshare -m true 2>&1; mount -t tmpfs none /tmp 2>&1; umount /proc 2>&1; grep Seccomp: /proc/self/status";
+    let (_, text) = site.run(json!({ "command": ["sh", "-c", escape] })).await;
+    assert_eq!(text.matches("Operation not permitted").count() + text.matches("permission denied").count(), 4, "{text}");
+    assert!(text.contains("Seccomp:\t2\n"), "{text}");
+    let usr = |target: &str, source: &str| json!({ "source": source, "target": target, "read_only": true });
+    let python = json!({ "image": site.image, "mounts": [usr("/usr", "/usr"), usr("/lib", "/usr/lib"), usr("/lib64", "/usr/lib64")] });
+    let program = "import os, subprocess, threading\n\
+        done = []\n\
+        threads = [threading.Thread(target=done.append, args=(n,)) for n in range(8)]\n\
+        [t.start() for t in threads]; [t.join() for t in threads]\n\
+        child = os.fork()\n\
+        child or os._exit(7)\n\
+        print(len(done), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), subprocess.check_output(['/bin/echo', 'spawned']).decode())\n";
+    let (job, text) = site.run(json!({ "command": ["/usr/bin/python3", "-c", program], "container": python })).await;
+    assert_eq!(text.trim(), "8 7 spawned", "{job:#}");
+
     // Whose fault it is.
     let (job, _) = site.run(json!({ "command": ["no-such-program"] })).await;
     assert_eq!((job["state"].as_str(), job["exit_code"].as_u64()), (Some("failed"), Some(127)), "{job:#}");
@@ -136,7 +177,6 @@ async fn an_image_is_pulled_run_and_limited_and_sees_what_was_allocated() {
     assert!(text.contains("data set\n") && text.contains("Read-only"), "{text}");
 
     // Nothing of it drained the node, and nothing is left on it.
-    let admin = site.stack.token("root", "", "platform_admin");
     let node = site.stack.call("GET", "/v1/nodes/n1", &admin, None).await.1;
     assert_eq!((node["state"].as_str(), node["flags"].as_array().map(Vec::len)), (Some("idle"), Some(0)), "{node:#}");
     common::until("the steps' folders are gone", async || std::fs::read_dir(site.stack.path("n1/oci-steps")).unwrap().count() == 0).await;
@@ -144,16 +184,14 @@ async fn an_image_is_pulled_run_and_limited_and_sees_what_was_allocated() {
     assert!(!mounts.contains(site.stack.dir.path().to_str().unwrap()), "{mounts}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_worker_that_restarts_finds_its_containers() {
-    let mut site = Site::start().await;
+async fn a_worker_that_restarts_finds_its_containers(runtime: &'static str) {
+    let mut site = Site::start(runtime).await;
     let body = json!({ "script": "#!/bin/sh\necho begun; sleep 3; echo over; exit 4\n", "container": { "image": site.image }, "resources": { "memory_per_node_bytes": 64 << 20 } });
     let (_, answer) = site.stack.call("POST", "/v1/jobs", &site.ann, Some(body)).await;
     let job = answer["job_id"].as_u64().unwrap();
     common::until("it has begun", async || site.stack.output(&site.ann, job).await == "begun\n").await;
     site.stack.workers.remove(0).kill();
-    let worker = site.stack.worker("n1", &["--node-cpus", "4", "--node-memory", "2GiB", "--node-gpus", "h100:2"]).await;
-    site.stack.workers.push(worker);
+    site.start_worker().await;
     let mut found = Value::Null;
     common::until("the job has ended", async || {
         found = site.stack.job(&site.ann, job).await;
@@ -166,4 +204,19 @@ async fn a_worker_that_restarts_finds_its_containers() {
         "{found:#}"
     );
     assert_eq!(site.stack.output(&site.ann, job).await, "begun\nover\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_private_image_needs_the_nodes_login() {
+    let site = Site::start("runc").await;
+    let registry = Registry::start_with_login(site.stack.dir.path()).await;
+    let image = registry.push_busybox("berth/private").await;
+    let job = || json!({ "command": ["cat", "/etc/image"], "container": { "image": image } });
+    let (found, _) = site.run(job()).await;
+    assert!(found["reason"].as_str().unwrap().contains("image_unavailable"), "{found:#}");
+    // The file is read at each pull.
+    std::fs::write(site.stack.path("logins.json"), registry.login_file()).unwrap();
+    let (found, _) = site.run(job()).await;
+    let id = found["job_id"].as_u64().unwrap();
+    common::until("its output is there", async || site.stack.output(&site.ann, id).await == "from the image\n").await;
 }

@@ -138,3 +138,31 @@ async fn no_route_shows_changes_or_betrays_another_tenants_objects() {
     let lists = walk.call("GET", "/v1/jobs?name=secret*&state=running", "jobs_list").await;
     assert!(lists.1.contains("\"items\":[]"), "{}", lists.1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_job_is_made_of_and_wrote_is_its_owners_to_read() {
+    let mut stack = Stack::start(1, 1).await;
+    let worker = stack.worker("n1", &["--node-cpus", "2", "--node-memory", "1GiB"]).await;
+    stack.workers.push(worker);
+    let owner = stack.user();
+    let spec = json!({ "script": "#!/bin/sh\necho $KEY\n", "environment": { "KEY": "s3cret" }, "resources": { "memory_per_node_bytes": 32 << 20 } });
+    let (status, answer) = stack.call("POST", "/v1/jobs", &owner, Some(spec)).await;
+    assert_eq!(status, 201, "{answer}");
+    let job = answer["job_id"].as_u64().unwrap();
+    stack.until_state(&owner, job, "completed").await;
+    until("its output is there", async || stack.output(&owner, job).await.contains("s3cret")).await;
+    let admin = stack.token("boss", "acme", "tenant_admin");
+    for token in [&owner, &admin] {
+        let shown = stack.job(token, job).await;
+        assert_eq!(shown["spec"]["environment"]["KEY"], "s3cret");
+        assert!(stack.output(token, job).await.contains("s3cret"));
+    }
+    let colleague = stack.token("bob", "acme", "user");
+    let shown = stack.job(&colleague, job).await;
+    assert_eq!((shown["state"].as_str(), &shown["hidden"]), (Some("completed"), &json!(["environment", "script"])));
+    for path in ["", "/logs", "/events", "/attempts", "/steps", "/explain"] {
+        let (status, answer) = stack.call("GET", &format!("/v1/jobs/{job}{path}"), &colleague, None).await;
+        assert!(status == if path == "/logs" { 403 } else { 200 }, "{path}: {answer}");
+        assert!(!answer.to_string().contains("s3cret") && !answer.to_string().contains("$KEY"), "{path}: {answer}");
+    }
+}

@@ -122,6 +122,40 @@ fn a_new_user_runs_a_script_and_finds_it_again_after_a_restart() {
     up.stop();
 }
 
+/// The process of the private Postgres.
+fn postmaster(dir: &Path) -> String {
+    let file = std::fs::read_to_string(dir.join("data/postgres/cluster/postmaster.pid")).unwrap();
+    file.lines().next().unwrap().to_owned()
+}
+
+#[test]
+fn what_is_killed_comes_back_and_the_jobs_go_on() {
+    let dir = tempfile::Builder::new().prefix("bu").tempdir_in("/tmp").unwrap();
+    std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut up = Up::start(dir.path());
+    let first = postmaster(dir.path());
+    let job = out(&up.berth(&["submit", "--parsable", "--wrap=echo begun; sleep 8; echo over"]));
+    let job = job.trim();
+    while !out(&up.berth(&["logs", job])).contains("begun") {}
+
+    // The database: started again by the service that needs it.
+    assert!(Command::new("kill").args(["-KILL", &first]).status().unwrap().success());
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !up.berth(&["queue"]).status.success() || postmaster(dir.path()) == first {
+        assert!(std::time::Instant::now() < deadline, "the database did not come back");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+
+    // The service: the next one finds the database that was left behind, and the job.
+    up.child.kill().unwrap();
+    up.child.wait().unwrap();
+    let up = Up::start(dir.path());
+    assert_eq!(out(&up.berth(&["logs", "-f", job])), "begun\nover\n");
+    let shown: serde_json::Value = serde_json::from_str(&out(&up.berth(&["show", job, "-o", "json"]))).unwrap();
+    assert_eq!((shown["state"].as_str(), shown["restarts"].as_u64()), (Some("completed"), Some(0)), "{shown}");
+    up.stop();
+}
+
 #[test]
 fn errors_say_what_to_do() {
     let berth = |args: &[&str]| {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Fault, JobId};
+use crate::{Fault, JobId, JobRef};
 
 /// When a dependency on another job is satisfied (sbatch manual, `--dependency`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -28,6 +28,9 @@ pub enum DependencyKind {
 pub struct Dependency {
     pub kind: DependencyKind,
     pub job: JobId,
+    /// One task of that array, which becomes a job of its own when the dependency is stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<u32>,
     /// With `after`: minutes that must have passed since.
     pub delay_minutes: u32,
 }
@@ -63,6 +66,9 @@ impl DependencyKind {
 impl fmt::Display for Dependency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.kind.as_str(), self.job)?;
+        if let Some(task) = self.task {
+            write!(f, "_{task}")?;
+        }
         if self.delay_minutes > 0 { write!(f, "+{}", self.delay_minutes) } else { Ok(()) }
     }
 }
@@ -103,8 +109,11 @@ impl FromStr for Condition {
                 Some(_) => return Err(fault(format!("only after takes a delay, not {}", kind.as_str()))),
                 None => (part, 0),
             };
-            let job = id.parse::<JobId>().map_err(|_| fault(format!("\"{id}\" is not a job id")))?;
-            conditions.push(Dependency { kind, job, delay_minutes: delay });
+            let (job, task) = match id.parse::<JobRef>().map_err(|_| fault(format!("\"{id}\" is not a job id")))? {
+                JobRef::Job(job) => (job, None),
+                JobRef::Task { array, index } => (array, Some(index)),
+            };
+            conditions.push(Dependency { kind, job, task, delay_minutes: delay });
         }
         if conditions.is_empty() {
             return Err(fault(format!("\"{text}\" names no job")));
@@ -123,6 +132,8 @@ mod tests {
         assert_eq!(on.iter().map(ToString::to_string).collect::<Vec<_>>(), ["afterok:20", "afterok:21"]);
         let Condition::On(on) = "after:7+5".parse().unwrap() else { panic!("conditions on jobs") };
         assert_eq!(on[0].delay_minutes, 5);
+        let Condition::On(on) = "afterany:132_1".parse().unwrap() else { panic!("conditions on jobs") };
+        assert_eq!((on[0].job, on[0].task, on[0].to_string()), (JobId(132), Some(1), "afterany:132_1".to_owned()));
         assert_eq!("singleton".parse::<Condition>().unwrap(), Condition::Singleton);
         for bad in ["", "afterok", "afterok:", "afterok:x", "afterok:1+5", "later:1", "after:1+x", "afterok:0"] {
             assert!(bad.parse::<Condition>().is_err(), "{bad:?}");

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct Postgres {
     child: Child,
+    dir: PathBuf,
     port: u16,
     password: String,
 }
@@ -40,24 +41,26 @@ impl Postgres {
         if !cluster.join("PG_VERSION").exists() {
             init(&bin, &dir, &cluster, owner)?;
         }
+        stop_orphan(&cluster, owner)?;
         let password = fs::read_to_string(dir.join("password"))?.trim().to_owned();
         let port = if port == 0 { free_port()? } else { port };
-        let log = fs::OpenOptions::new().create(true).append(true).open(dir.join("postgres.log"))?;
-        let mut command = as_owner(&bin.join("postgres"), owner);
-        command
-            .arg("-D")
-            .arg(&cluster)
-            .args(["-c", &format!("port={port}"), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="])
-            .args(["-c", "max_connections=200", "-c", "shared_buffers=128MB"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            // Its own group, so that a Ctrl-C in the terminal does not stop it before those who use it.
-            .process_group(0);
-        let child = command.spawn()?;
-        let mut server = Postgres { child, port, password };
-        server.wait_until_ready(&bin, &dir)?;
+        let child = spawn(&bin, &dir, port, owner)?;
+        let mut server = Postgres { child, dir, port, password };
+        server.wait_until_ready(&bin)?;
         Ok(server)
+    }
+
+    /// Starts the server again, on the same port, if it has ended by itself. `true` if it had.
+    pub fn revive(&mut self) -> io::Result<bool> {
+        if self.child.try_wait()?.is_none() {
+            return Ok(false);
+        }
+        let bin = find_binaries()?;
+        let owner = if is_root() { Some(postgres_user()?) } else { None };
+        stop_orphan(&self.dir.join("cluster"), owner)?;
+        self.child = spawn(&bin, &self.dir, self.port, owner)?;
+        self.wait_until_ready(&bin)?;
+        Ok(true)
     }
 
     /// Where to connect.
@@ -65,13 +68,13 @@ impl Postgres {
         format!("postgres://berth:{}@127.0.0.1:{}/postgres?sslmode=disable", self.password, self.port)
     }
 
-    fn wait_until_ready(&mut self, bin: &Path, dir: &Path) -> io::Result<()> {
+    fn wait_until_ready(&mut self, bin: &Path) -> io::Result<()> {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
             if let Some(status) = self.child.try_wait()? {
                 return Err(io::Error::other(format!(
                     "Postgres ended at once ({status}); its log is {}",
-                    dir.join("postgres.log").display()
+                    self.dir.join("postgres.log").display()
                 )));
             }
             let answers = TcpStream::connect(("127.0.0.1", self.port)).is_ok();
@@ -81,7 +84,7 @@ impl Postgres {
             if Instant::now() > deadline {
                 return Err(io::Error::new(
                     io::ErrorKind::TimedOut,
-                    format!("Postgres did not start within a minute; its log is {}", dir.join("postgres.log").display()),
+                    format!("Postgres did not start within a minute; its log is {}", self.dir.join("postgres.log").display()),
                 ));
             }
             std::thread::sleep(Duration::from_millis(30));
@@ -102,6 +105,46 @@ impl Drop for Postgres {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+fn spawn(bin: &Path, dir: &Path, port: u16, owner: Option<Owner>) -> io::Result<Child> {
+    let log = fs::OpenOptions::new().create(true).append(true).open(dir.join("postgres.log"))?;
+    as_owner(&bin.join("postgres"), owner)
+        .arg("-D")
+        .arg(dir.join("cluster"))
+        .args(["-c", &format!("port={port}"), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="])
+        .args(["-c", "max_connections=200", "-c", "shared_buffers=128MB"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log)
+        // Its own group, so that a Ctrl-C in the terminal does not stop it before those who use it.
+        .process_group(0)
+        .spawn()
+}
+
+/// Stops a server that a killed process left behind. It would serve on, but on a port that nobody watches over.
+fn stop_orphan(cluster: &Path, owner: Option<Owner>) -> io::Result<()> {
+    let Some(pid) = orphan(cluster, owner) else { return Ok(()) };
+    // Safety (both calls): plain system calls on a process that was just seen to be a Postgres of this directory.
+    unsafe { libc::kill(pid, libc::SIGINT) };
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while unsafe { libc::kill(pid, 0) } == 0 {
+        if Instant::now() > deadline {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, format!("a Postgres of an earlier start (process {pid}) does not stop")));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// The process that `postmaster.pid` names, if it lives, is the owner's, and is a server of this directory.
+fn orphan(cluster: &Path, owner: Option<Owner>) -> Option<i32> {
+    use std::os::unix::fs::MetadataExt;
+    let pid: i32 = fs::read_to_string(cluster.join("postmaster.pid")).ok()?.lines().next()?.trim().parse().ok()?;
+    let command = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let is_ours = command.split(|b| *b == 0).any(|arg| arg == cluster.as_os_str().as_encoded_bytes());
+    let uid = fs::metadata(format!("/proc/{pid}")).ok()?.uid();
+    (is_ours && owner.is_none_or(|o| o.uid == uid)).then_some(pid)
 }
 
 fn is_root() -> bool {

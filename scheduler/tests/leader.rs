@@ -205,8 +205,12 @@ async fn a_waiting_job_has_its_reasons_and_a_dependent_one_starts_after() {
     cluster.scheduler("one").await;
     let mut n1 = cluster.node("n1").await;
     let first = cluster.submit(1, |_| ()).await;
-    let on =
-        berth_model::dependency::Dependency { kind: berth_model::dependency::DependencyKind::AfterOk, job: JobId(first), delay_minutes: 0 };
+    let on = berth_model::dependency::Dependency {
+        kind: berth_model::dependency::DependencyKind::AfterOk,
+        job: JobId(first),
+        task: None,
+        delay_minutes: 0,
+    };
     let second = cluster.submit(1, |job| job.dependencies.push(on)).await;
     let deadline = Instant::now() + Duration::from_secs(20);
     let verdict = loop {

@@ -174,6 +174,9 @@ type NodeFields = (String, Json<berth_model::resources::Inventory>, Vec<String>,
 /// Job depended upon, kind, delay in minutes, progress.
 type DependencyFields = (i64, String, i32, String);
 
+/// An array that another follows task by task: its id, whether it is over, its tasks that ended well.
+type CorrespondingFields = (i64, bool, Vec<u32>);
+
 #[derive(FromRow)]
 struct LiveJob {
     job_id: i64,
@@ -200,6 +203,7 @@ struct LiveJob {
     started_at: Option<At>,
     held: Option<Json<Vec<NodeAllocation>>>,
     dependencies: Option<Json<Vec<DependencyFields>>>,
+    corresponding: Option<Json<Vec<CorrespondingFields>>>,
 }
 
 async fn jobs(connection: &mut PgConnection, only: Option<&[i64]>) -> Result<Vec<Event>, StoreError> {
@@ -215,8 +219,18 @@ async fn jobs(connection: &mut PgConnection, only: Option<&[i64]>) -> Result<Vec
                      case when d.delay_minutes > 0 and d.progress = 'satisfied'
                           and now() < coalesce((select coalesce(o.start_time, o.end_time) from jobs o where o.job_id = d.on_job_id), now())
                               + d.delay_minutes * interval '1 minute'
-                          then 'waiting' else d.progress end) order by d.on_job_id, d.kind)
-                 from job_dependencies d where d.job_id = j.job_id) end as dependencies
+                          then 'waiting'
+                          when d.kind = 'aftercorr' and j.array_index is not null then coalesce((select case
+                              when t.state = 'completed' then 'satisfied'
+                              when t.state in ('pending', 'allocated', 'running', 'suspended', 'completing') then 'waiting' else 'never' end
+                              from jobs t where t.array_job_id = d.on_job_id and t.array_index = j.array_index order by t.job_id desc limit 1), 'waiting')
+                          else d.progress end) order by d.on_job_id, d.kind)
+                 from job_dependencies d where d.job_id = j.job_id) end as dependencies,
+             case when j.array_total is not null and j.state = 'pending' then (select jsonb_agg(jsonb_build_array(d.on_job_id,
+                     o.state not in ('pending', 'allocated', 'running', 'suspended', 'completing'),
+                     (select coalesce(jsonb_agg(t.array_index), '[]') from jobs t where t.array_job_id = d.on_job_id and t.state = 'completed')))
+                 from job_dependencies d join jobs o on o.job_id = d.on_job_id
+                 where d.job_id = j.job_id and d.kind = 'aftercorr') end as corresponding
          from jobs j left join attempts a on a.job_id = j.job_id and a.attempt = j.attempt and j.state <> 'pending'
          where j.state in ('pending', 'allocated', 'running', 'suspended', 'completing') and ($1::bigint[] is null or j.job_id = any($1))
          order by j.job_id",
@@ -252,8 +266,12 @@ impl LiveJob {
             started_at: self.started_at.map(|at| at.0),
             nodes: self.held.map(|h| h.0).unwrap_or_default(),
         });
-        let dependencies =
+        let mut dependencies =
             self.dependencies.map(|d| d.0).unwrap_or_default().into_iter().map(dependency_status).collect::<Result<Vec<_>, _>>()?;
+        let mut pending = self.array_pending.as_deref().map(indices_of);
+        for (array, is_over, done) in self.corresponding.map(|c| c.0).unwrap_or_default() {
+            follow_tasks(&mut dependencies, pending.as_mut(), JobId(array as u64), is_over, &done);
+        }
         Ok(JobSnapshot {
             id: JobId(self.job_id as u64),
             tenant: name(&self.tenant)?,
@@ -277,13 +295,30 @@ impl LiveJob {
             dependencies,
             dependency_any: planning.dependency_any,
             is_singleton: planning.is_singleton,
-            array: self.array_pending.as_deref().map(|ranges| ArrayProgress {
-                pending: indices_of(ranges),
+            array: pending.map(|pending| ArrayProgress {
+                pending,
                 running: self.array_running.unwrap_or(0) as u32,
                 throttle: planning.throttle,
             }),
             attempt,
         })
+    }
+}
+
+/// `aftercorr` between arrays: only tasks whose counterpart ended well may start. The dependency counts as satisfied while there are such.
+fn follow_tasks(dependencies: &mut [DependencyStatus], pending: Option<&mut Vec<u32>>, array: JobId, is_over: bool, done: &[u32]) {
+    let Some(pending) = pending else { return };
+    let ready: Vec<u32> = pending.iter().copied().filter(|index| done.contains(index)).collect();
+    let progress = match (ready.is_empty(), is_over) {
+        (false, _) => DependencyProgress::Satisfied,
+        (true, false) => DependencyProgress::Waiting,
+        (true, true) => DependencyProgress::Never,
+    };
+    for status in dependencies.iter_mut().filter(|d| d.on.kind == DependencyKind::AfterCorr && d.on.job == array) {
+        status.progress = progress;
+    }
+    if !ready.is_empty() {
+        *pending = ready;
     }
 }
 
@@ -301,7 +336,7 @@ fn dependency_status((job, kind, delay_minutes, progress): DependencyFields) -> 
         "never" => DependencyProgress::Never,
         _ => DependencyProgress::Waiting,
     };
-    Ok(DependencyStatus { on: Dependency { kind, job: JobId(job as u64), delay_minutes: delay_minutes as u32 }, progress })
+    Ok(DependencyStatus { on: Dependency { kind, job: JobId(job as u64), task: None, delay_minutes: delay_minutes as u32 }, progress })
 }
 
 fn name(text: &str) -> Result<Name, StoreError> {

@@ -10,6 +10,7 @@ use berth_model::{JobId, RunId};
 
 use crate::db::At;
 use crate::events::{self, NewEvent};
+use crate::jobs::array::{self, SplitTask};
 use crate::lease::Epoch;
 use crate::settle;
 use crate::wake::Topic;
@@ -40,18 +41,18 @@ impl Db {
     pub async fn commit_starts(&self, epoch: Epoch, starts: &[NewAttempt]) -> Result<Committed, StoreError> {
         let mut tx = self.begin_fenced(epoch).await?;
         let mut committed = Committed::default();
+        settle::lock_jobs(&mut tx, &starts.iter().map(|s| s.job.0 as i64).collect::<Vec<_>>()).await?;
         let plain: Vec<usize> = (0..starts.len()).filter(|i| starts[*i].array_index.is_none()).collect();
-        let moved: Vec<Moved> = sqlx::query_as(
-            "with locked as (select job_id from jobs where job_id = any($1) and state = 'pending' and hold is null order by job_id for update)
-             update jobs j set state = 'allocated', attempt = attempt + 1, is_expedited = false, version = version + 1
-             from locked where j.job_id = locked.job_id
+        let moved: Vec<SplitTask> = sqlx::query_as(
+            "update jobs j set state = 'allocated', attempt = attempt + 1, is_expedited = false, reason = null, version = version + 1
+             where job_id = any($1) and state = 'pending' and hold is null
              returning j.job_id, j.attempt, j.spec->>'script' is not null as is_script, j.spec->'resources'->>'cpus_per_task' as cpus_per_task,
                  j.spec->'resources'->'gpus_per_task'->>'count' as gpus_per_task, j.tenant",
         )
         .bind(plain.iter().map(|i| starts[*i].job.0 as i64).collect::<Vec<_>>())
         .fetch_all(&mut *tx)
         .await?;
-        let moved: std::collections::BTreeMap<i64, Moved> = moved.into_iter().map(|m| (m.job_id, m)).collect();
+        let moved: std::collections::BTreeMap<i64, SplitTask> = moved.into_iter().map(|m| (m.job_id, m)).collect();
         let mut rows = Vec::new();
         for index in plain {
             match moved.get(&(starts[index].job.0 as i64)) {
@@ -61,7 +62,7 @@ impl Db {
         }
         for (index, start) in starts.iter().enumerate() {
             if let Some(task) = start.array_index {
-                match split_task(&mut tx, start.job.0 as i64, task as i32).await? {
+                match array::split(&mut tx, start.job.0 as i64, task as i32, true).await? {
                     Some(row) => rows.push((index, row)),
                     None => committed.conflicts.push(index),
                 }
@@ -113,8 +114,8 @@ impl Db {
     /// Removes pending jobs whose deadline cannot be met any more.
     pub async fn expire_jobs(&self, epoch: Epoch, jobs: &[JobId]) -> Result<(), StoreError> {
         let mut tx = self.begin_fenced(epoch).await?;
+        settle::lock_jobs(&mut tx, &jobs.iter().map(|job| job.0 as i64).collect::<Vec<_>>()).await?;
         for job in jobs {
-            sqlx::query("select from jobs where job_id = $1 for update").bind(job.0 as i64).execute(&mut *tx).await?;
             settle::end_without_attempt(&mut tx, job.0 as i64, JobState::Deadline, "its deadline passed before it could start").await?;
         }
         tx.commit().await?;
@@ -126,13 +127,13 @@ impl Db {
     pub async fn stop_overdue(&self, epoch: Epoch, jobs: &[JobId], grace_seconds: u64) -> Result<(), StoreError> {
         let mut tx = self.begin_fenced(epoch).await?;
         let mut nodes = Vec::new();
+        settle::lock_jobs(&mut tx, &jobs.iter().map(|job| job.0 as i64).collect::<Vec<_>>()).await?;
         for job in jobs {
-            let attempt: Option<i32> = sqlx::query_scalar(
-                "select attempt from jobs where job_id = $1 and state in ('allocated', 'running', 'suspended') for update",
-            )
-            .bind(job.0 as i64)
-            .fetch_optional(&mut *tx)
-            .await?;
+            let attempt: Option<i32> =
+                sqlx::query_scalar("select attempt from jobs where job_id = $1 and state in ('allocated', 'running', 'suspended')")
+                    .bind(job.0 as i64)
+                    .fetch_optional(&mut *tx)
+                    .await?;
             if let Some(attempt) = attempt {
                 nodes.extend(settle::stop_attempt(&mut tx, job.0 as i64, attempt, StopReason::TimeLimit, grace_seconds).await?);
             }
@@ -164,6 +165,11 @@ impl Db {
 
     async fn lose_node(&self, epoch: Epoch, node: &str, silence_ms: i64) -> Result<bool, StoreError> {
         let mut tx = self.begin_fenced(epoch).await?;
+        let held: Vec<(i64, i32)> = sqlx::query_as("select job_id, attempt from assignments where node = $1 order by job_id")
+            .bind(node)
+            .fetch_all(&mut *tx)
+            .await?;
+        settle::lock_jobs(&mut tx, &held.iter().map(|(job, _)| *job).collect::<Vec<_>>()).await?;
         // The contact's row is locked: a heartbeat that is just arriving either counts here or waits until the node is down.
         let still_silent: Option<bool> =
             sqlx::query_scalar("select last_seen < now() - $2 * interval '1 millisecond' from node_contacts where node = $1 for update")
@@ -180,13 +186,15 @@ impl Db {
         .bind(node)
         .execute(&mut *tx)
         .await?;
-        let held: Vec<(i64, i32)> = sqlx::query_as("select job_id, attempt from assignments where node = $1 order by job_id")
-            .bind(node)
-            .fetch_all(&mut *tx)
-            .await?;
+        // What ended while the locks were waited for is no concern any more.
+        let held: Vec<(i64, i32)> =
+            sqlx::query_as("select job_id, attempt from assignments where node = $1 and job_id = any($2) order by job_id")
+                .bind(node)
+                .bind(held.iter().map(|(job, _)| *job).collect::<Vec<_>>())
+                .fetch_all(&mut *tx)
+                .await?;
         let mut wake = Vec::new();
         for (job, attempt) in held {
-            sqlx::query("select from jobs where job_id = $1 for update").bind(job).execute(&mut *tx).await?;
             wake.extend(settle::stop_attempt(&mut tx, job, attempt, StopReason::NodeFail, 0).await?);
             sqlx::query("delete from assignments where node = $1 and job_id = $2 and attempt = $3")
                 .bind(node)
@@ -209,7 +217,7 @@ impl Db {
             .bind(node)
             .execute(&mut *tx)
             .await?;
-            settle::settle_attempt(&mut tx, job, attempt).await?;
+            settle::settle_attempts(&mut tx, &[(job, attempt)]).await?;
         }
         events::append(&mut tx, &[NewEvent { kind: "node.down", node: Some(node.to_owned()), ..NewEvent::default() }]).await?;
         tx.commit().await?;
@@ -233,49 +241,12 @@ impl Db {
     }
 }
 
-/// A job just moved to allocated.
-#[derive(Clone, sqlx::FromRow)]
-struct Moved {
-    job_id: i64,
-    attempt: i32,
-    is_script: bool,
-    cpus_per_task: Option<String>,
-    gpus_per_task: Option<String>,
-    tenant: String,
-}
-
-/// Splits task `index` off its array as a job of its own, already allocated. `None` if the index is not pending any more.
-async fn split_task(tx: &mut sqlx::PgConnection, array: i64, index: i32) -> Result<Option<Moved>, StoreError> {
-    let taken = sqlx::query(
-        "update jobs set array_pending = array_pending - int4multirange(int4range($2, $2 + 1)), version = version + 1
-         where job_id = $1 and state = 'pending' and hold is null and array_pending @> $2",
-    )
-    .bind(array)
-    .bind(index)
-    .execute(&mut *tx)
-    .await?;
-    if taken.rows_affected() == 0 {
-        return Ok(None);
-    }
-    let row: Moved = sqlx::query_as(
-        "insert into jobs (job_id, tenant, account, user_name, partition, qos, name, state, spec, planning, labels, time_limit, nice, submit_time,
-             deadline, attempt, array_job_id, array_index)
-         select nextval('job_ids'), tenant, account, user_name, partition, qos, name, 'allocated', spec, planning, labels, time_limit, nice, submit_time,
-             deadline, 1, job_id, $2 from jobs where job_id = $1
-         returning job_id, attempt, spec->>'script' is not null as is_script, spec->'resources'->>'cpus_per_task' as cpus_per_task,
-             spec->'resources'->'gpus_per_task'->>'count' as gpus_per_task, tenant",
-    )
-    .bind(array)
-    .bind(index)
-    .fetch_one(&mut *tx)
-    .await?;
-    // The last task to start turns the array's row from waiting to running.
-    settle::settle_array(tx, array).await?;
-    Ok(Some(row))
-}
-
 /// Writes attempts, assignments, first steps and their parts on nodes, each as one statement. Returns the nodes concerned.
-async fn write_attempts(tx: &mut sqlx::PgConnection, starts: &[NewAttempt], rows: &[(usize, Moved)]) -> Result<Vec<String>, StoreError> {
+async fn write_attempts(
+    tx: &mut sqlx::PgConnection,
+    starts: &[NewAttempt],
+    rows: &[(usize, SplitTask)],
+) -> Result<Vec<String>, StoreError> {
     let mut attempts = Columns5::default();
     let mut assignments = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut steps = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -375,7 +346,7 @@ async fn write_attempts(tx: &mut sqlx::PgConnection, starts: &[NewAttempt], rows
 
 type Columns5 = (Vec<i64>, Vec<i32>, Vec<String>, Vec<String>, Vec<String>);
 
-fn first_step(row: &Moved, nodes: &[NodeAllocation]) -> Vec<NodeStep> {
+fn first_step(row: &SplitTask, nodes: &[NodeAllocation]) -> Vec<NodeStep> {
     if row.is_script {
         vec![layout::place_batch(&nodes[0])]
     } else {

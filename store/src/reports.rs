@@ -1,10 +1,10 @@
 //! Workers' facts, each applied at most once and in order, one transaction a batch.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use berth_model::StepId;
 use berth_model::step::{StepResult, StopReason};
-use berth_model::worker::{Fact, ReportBatch, ReportsApplied};
+use berth_model::worker::{Fact, Report, ReportBatch, ReportsApplied};
+use berth_model::{JobId, StepId};
 use sqlx::postgres::PgConnection;
 use sqlx::types::Json;
 
@@ -27,7 +27,9 @@ impl Db {
     /// the node has registered since.
     pub async fn apply_reports(&self, node: &str, batch: &ReportBatch) -> Result<Applied, StoreError> {
         let mut tx = self.pool.begin().await?;
-        lock_jobs(&mut tx, batch).await?;
+        let jobs: BTreeSet<i64> = batch.reports.iter().filter_map(|r| job_of(&r.fact)).map(|id| id as i64).collect();
+        let jobs: Vec<i64> = jobs.into_iter().collect();
+        settle::lock_jobs(&mut tx, &jobs).await?;
         // The row's lock makes the reports of one node take turns.
         let contact: Option<(String, i64)> = sqlx::query_as("select boot_id, last_report from node_contacts where node = $1 for update")
             .bind(node)
@@ -41,20 +43,15 @@ impl Db {
                 help: "register again; two workers must not share a node name".to_owned(),
             });
         }
+        let held = held_attempts(&mut tx, node, &jobs).await?;
         let mut desk =
-            Desk { tx: &mut tx, node, wake: BTreeSet::new(), jobs: BTreeSet::new(), is_event: false, applied: Applied::default() };
-        let mut last = last_report;
-        for report in &batch.reports {
-            if report.seq as i64 <= last {
-                continue;
-            }
-            if !desk.apply(&report.fact).await? {
-                desk.applied.answer.stale.push(report.seq);
-            }
-            last = report.seq as i64;
-        }
+            Desk { tx: &mut tx, node, held, wake: BTreeSet::new(), jobs: BTreeSet::new(), is_event: false, applied: Applied::default() };
+        let news: Vec<&Report> = batch.reports.iter().filter(|r| r.seq as i64 > last_report).collect();
+        let last = news.iter().map(|r| r.seq as i64).max().unwrap_or(last_report);
+        desk.take(&news).await?;
         let Desk { mut applied, wake, jobs, is_event, .. } = desk;
         applied.answer.applied = last as u64;
+        applied.answer.stale.sort_unstable();
         sqlx::query("update node_contacts set last_seen = now(), last_report = $2 where node = $1")
             .bind(node)
             .bind(last)
@@ -72,18 +69,6 @@ impl Db {
     }
 }
 
-/// Locks all jobs of the batch in order of id, as everything else that locks several does.
-async fn lock_jobs(tx: &mut PgConnection, batch: &ReportBatch) -> Result<(), StoreError> {
-    let jobs: BTreeSet<i64> = batch.reports.iter().filter_map(|r| job_of(&r.fact)).map(|id| id as i64).collect();
-    if !jobs.is_empty() {
-        sqlx::query("select from jobs where job_id = any($1) order by job_id for update")
-            .bind(jobs.into_iter().collect::<Vec<_>>())
-            .execute(tx)
-            .await?;
-    }
-    Ok(())
-}
-
 fn job_of(fact: &Fact) -> Option<u64> {
     match fact {
         Fact::Prepared { job_id, .. }
@@ -95,29 +80,77 @@ fn job_of(fact: &Fact) -> Option<u64> {
     }
 }
 
+/// The attempts of these jobs of which the node still has something.
+async fn held_attempts(tx: &mut PgConnection, node: &str, jobs: &[i64]) -> Result<BTreeSet<(i64, i32)>, StoreError> {
+    if jobs.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let held: Vec<(i64, i32)> = sqlx::query_as("select job_id, attempt from assignments where node = $1 and job_id = any($2)")
+        .bind(node)
+        .bind(jobs)
+        .fetch_all(tx)
+        .await?;
+    Ok(held.into_iter().collect())
+}
+
 /// One transaction's work on one node's reports.
+///
+/// What most reports say (a step started, a step ended, the attempt is finished here) is written for all of the batch at once, each kind
+/// in few statements. That changes the order of facts about different steps alone: those of one step keep theirs.
 struct Desk<'a> {
     tx: &'a mut PgConnection,
     node: &'a str,
+    held: BTreeSet<(i64, i32)>,
     wake: BTreeSet<String>,
     jobs: BTreeSet<i64>,
     is_event: bool,
     applied: Applied,
 }
 
+/// A step that a report is about: job, attempt, step.
+type StepKey = (i64, i32, i32);
+
 impl Desk<'_> {
-    /// `false`: the fact is about something that is over.
+    async fn take(&mut self, news: &[&Report]) -> Result<(), StoreError> {
+        let mut started: Vec<StepKey> = Vec::new();
+        let mut ended: Vec<(u64, StepKey, &StepResult)> = Vec::new();
+        let mut finished: Vec<(i64, i32, Option<&str>)> = Vec::new();
+        for report in news {
+            let is_held = |job: &JobId, attempt: &u32| self.held.contains(&(job.0 as i64, *attempt as i32));
+            let is_current = match &report.fact {
+                Fact::StepStarted { job_id, attempt, step } if is_held(job_id, attempt) => {
+                    started.push((job_id.0 as i64, *attempt as i32, step.as_i32()));
+                    true
+                }
+                Fact::StepEnded { job_id, attempt, step, result } if is_held(job_id, attempt) => {
+                    ended.push((report.seq, (job_id.0 as i64, *attempt as i32, step.as_i32()), result));
+                    true
+                }
+                Fact::Finished { job_id, attempt, epilog_failed } if is_held(job_id, attempt) => {
+                    finished.push((job_id.0 as i64, *attempt as i32, epilog_failed.as_deref()));
+                    true
+                }
+                Fact::StepStarted { .. } | Fact::StepEnded { .. } | Fact::Finished { .. } => false,
+                other => self.apply(other).await?,
+            };
+            if !is_current {
+                self.applied.answer.stale.push(report.seq);
+            }
+        }
+        self.steps_started(&started).await?;
+        self.steps_ended(&ended).await?;
+        self.finished(&finished).await
+    }
+
+    /// A fact of the seldom kinds. `false`: it is about something that is over.
     async fn apply(&mut self, fact: &Fact) -> Result<bool, StoreError> {
         match fact {
             Fact::Prepared { job_id, attempt } => self.prepared(job_id.0 as i64, *attempt as i32).await,
             Fact::PrepareFailed { job_id, attempt, cause, detail, is_nodes_fault } => {
                 self.prepare_failed(job_id.0 as i64, *attempt as i32, cause, detail, *is_nodes_fault).await
             }
-            Fact::StepStarted { job_id, attempt, step } => self.step_started(job_id.0 as i64, *attempt as i32, *step).await,
-            Fact::StepEnded { job_id, attempt, step, result } => self.step_ended(job_id.0 as i64, *attempt as i32, *step, result).await,
-            Fact::Finished { job_id, attempt, epilog_failed } => {
-                self.finished(job_id.0 as i64, *attempt as i32, epilog_failed.as_deref()).await
-            }
+            // Gathered by `take`.
+            Fact::StepStarted { .. } | Fact::StepEnded { .. } | Fact::Finished { .. } => Ok(true),
             Fact::InventoryChanged { inventory } => {
                 sqlx::query("update nodes set inventory = $2, version = version + 1 where name = $1")
                     .bind(self.node)
@@ -150,16 +183,6 @@ impl Desk<'_> {
         }
     }
 
-    /// The node still has something of the attempt.
-    async fn holds(&mut self, job: i64, attempt: i32) -> Result<bool, StoreError> {
-        Ok(sqlx::query_scalar("select exists (select from assignments where node = $1 and job_id = $2 and attempt = $3)")
-            .bind(self.node)
-            .bind(job)
-            .bind(attempt)
-            .fetch_one(&mut *self.tx)
-            .await?)
-    }
-
     async fn tell_node(&mut self, kind: &'static str, detail: serde_json::Value) -> Result<(), StoreError> {
         self.is_event = true;
         nodes::tell(self.tx, kind, self.node, detail).await
@@ -171,6 +194,21 @@ impl Desk<'_> {
         let event =
             NewEvent { kind, job_id: Some(job), attempt: Some(attempt), node: Some(self.node.to_owned()), detail, ..NewEvent::default() };
         events::append(self.tx, &[event]).await
+    }
+
+    /// An event of the same kind for each attempt.
+    async fn tell_jobs(&mut self, kind: &'static str, attempts: impl Iterator<Item = (i64, i32)>) -> Result<(), StoreError> {
+        let news: Vec<NewEvent> = attempts
+            .map(|(job, attempt)| NewEvent {
+                kind,
+                job_id: Some(job),
+                attempt: Some(attempt),
+                node: Some(self.node.to_owned()),
+                ..NewEvent::default()
+            })
+            .collect();
+        self.is_event |= !news.is_empty();
+        events::append(self.tx, &news).await
     }
 
     /// When the last node of a gang is ready, all go. (The job's row is locked, so two last ones cannot miss each other.)
@@ -213,7 +251,7 @@ impl Desk<'_> {
         detail: &str,
         is_nodes_fault: bool,
     ) -> Result<bool, StoreError> {
-        if !self.holds(job, attempt).await? {
+        if !self.held.contains(&(job, attempt)) {
             return Ok(false);
         }
         self.applied.launch_failures.push(cause.to_owned());
@@ -228,13 +266,7 @@ impl Desk<'_> {
             let reason = format!("could not start job {job}: {cause}: {detail}");
             nodes::drain(self.tx, self.node, &reason, false).await?;
             self.tell_node("node.drained", serde_json::json!({ "by": "launch", "reason": reason })).await?;
-            sqlx::query(
-                "update jobs set failed_nodes = array_append(failed_nodes, $2) where job_id = $1 and not failed_nodes @> array[$2]",
-            )
-            .bind(job)
-            .bind(self.node)
-            .execute(&mut *self.tx)
-            .await?;
+            self.avoid_node(job).await?;
         } else {
             // The job's own fault: it must not be placed again, whatever nodes failed it before.
             sqlx::query("update jobs set failed_nodes = '{}' where job_id = $1").bind(job).execute(&mut *self.tx).await?;
@@ -245,120 +277,138 @@ impl Desk<'_> {
         Ok(true)
     }
 
-    async fn step_started(&mut self, job: i64, attempt: i32, step: StepId) -> Result<bool, StoreError> {
-        if !self.holds(job, attempt).await? {
-            return Ok(false);
+    /// An attempt's first step starts the attempt and its job; jobs that wait for that start hear of it.
+    async fn steps_started(&mut self, started: &[StepKey]) -> Result<(), StoreError> {
+        if started.is_empty() {
+            return Ok(());
         }
-        sqlx::query(
-            "update steps set state = 'running', started_at = coalesce(started_at, now()) where job_id = $1 and attempt = $2 and step = $3 and state = 'pending'",
+        self.jobs.extend(started.iter().map(|(job, ..)| *job));
+        let (jobs, attempts, steps) = columns(started.iter().copied());
+        let moved: Vec<(i64, Option<i32>)> = sqlx::query_as(
+            "with told as (select * from unnest($1::bigint[], $2::int[], $3::int[]) t (job_id, attempt, step)),
+             running as (update steps s set state = 'running', started_at = coalesce(s.started_at, now()) from told t
+                 where s.job_id = t.job_id and s.attempt = t.attempt and s.step = t.step and s.state = 'pending'),
+             begun as (update attempts a set state = 'running', started_at = now() from (select distinct job_id, attempt from told) t
+                 where a.job_id = t.job_id and a.attempt = t.attempt and a.started_at is null returning a.job_id, a.attempt),
+             live as (update jobs j set state = 'running', start_time = now(), version = j.version + 1 from begun b
+                 where j.job_id = b.job_id and j.attempt = b.attempt and j.state = 'allocated'),
+             freed as (update job_dependencies d set progress = 'satisfied' from begun b
+                 where d.on_job_id = b.job_id and d.kind = 'after' and d.progress = 'waiting' returning d.job_id)
+             select job_id, attempt from begun union all select job_id, null from freed",
         )
-        .bind(job)
-        .bind(attempt)
-        .bind(step.as_i32())
-        .execute(&mut *self.tx)
+        .bind(jobs)
+        .bind(attempts)
+        .bind(steps)
+        .fetch_all(&mut *self.tx)
         .await?;
-        let started = sqlx::query(
-            "update attempts set state = 'running', started_at = now() where job_id = $1 and attempt = $2 and started_at is null",
-        )
-        .bind(job)
-        .bind(attempt)
-        .execute(&mut *self.tx)
-        .await?;
-        if started.rows_affected() > 0 {
-            sqlx::query("update jobs set state = 'running', start_time = now(), version = version + 1 where job_id = $1 and attempt = $2 and state = 'allocated'")
-                .bind(job)
-                .bind(attempt)
-                .execute(&mut *self.tx)
-                .await?;
-            let waiting: Vec<i64> = sqlx::query_scalar(
-                "update job_dependencies set progress = 'satisfied' where on_job_id = $1 and kind = 'after' and progress = 'waiting' returning job_id",
-            )
-            .bind(job)
-            .fetch_all(&mut *self.tx)
-            .await?;
-            settle::tell_dependants(self.tx, waiting).await?;
-            self.tell_job("job.started", job, attempt, None).await?;
-        }
-        self.jobs.insert(job);
-        Ok(true)
+        let freed = moved.iter().filter(|(_, attempt)| attempt.is_none()).map(|(job, _)| *job).collect();
+        settle::tell_dependants(self.tx, freed).await?;
+        self.tell_jobs("job.started", moved.iter().filter_map(|(job, attempt)| Some((*job, (*attempt)?)))).await
     }
 
-    async fn step_ended(&mut self, job: i64, attempt: i32, step: StepId, result: &StepResult) -> Result<bool, StoreError> {
-        if !self.holds(job, attempt).await? {
-            return Ok(false);
+    async fn steps_ended(&mut self, ended: &[(u64, StepKey, &StepResult)]) -> Result<(), StoreError> {
+        if ended.is_empty() {
+            return Ok(());
         }
-        let stored = sqlx::query(
-            "update step_nodes set result = $5, phase = 'stop' where job_id = $1 and attempt = $2 and step = $3 and node = $4 and result is null",
+        let (jobs, attempts, steps) = columns(ended.iter().map(|(_, key, _)| *key));
+        let results = ended.iter().map(|(.., result)| serde_json::to_string(result)).collect::<Result<Vec<_>, _>>()?;
+        let stored: Vec<StepKey> = sqlx::query_as(
+            "update step_nodes n set result = t.result::jsonb, phase = 'stop'
+             from unnest($1::bigint[], $2::int[], $3::int[], $4::text[]) t (job_id, attempt, step, result)
+             where n.job_id = t.job_id and n.attempt = t.attempt and n.step = t.step and n.node = $5 and n.result is null
+             returning n.job_id, n.attempt, n.step",
         )
-        .bind(job)
-        .bind(attempt)
-        .bind(step.as_i32())
+        .bind(jobs)
+        .bind(attempts)
+        .bind(steps)
+        .bind(results)
         .bind(self.node)
-        .bind(Json(result))
-        .execute(&mut *self.tx)
+        .fetch_all(&mut *self.tx)
         .await?;
-        if stored.rows_affected() == 0 {
-            return Ok(false);
+        let stored: BTreeSet<StepKey> = stored.into_iter().collect();
+        self.applied.answer.stale.extend(ended.iter().filter(|(_, key, _)| !stored.contains(key)).map(|(seq, ..)| *seq));
+        self.jobs.extend(stored.iter().map(|(job, ..)| *job));
+        for (_, key, result) in ended.iter().filter(|(_, key, _)| stored.contains(key)) {
+            self.blame_node(key.0, result).await?;
         }
-        self.jobs.insert(job);
-        // A node that was cut off has done what it must; nothing is wrong with it.
-        if let Some(failure) = result.failure.as_ref().filter(|f| f.is_nodes_fault && f.cause != "cut_off") {
-            let reason = format!("lost a step of job {job}: {}: {}", failure.cause, failure.detail);
-            nodes::drain(self.tx, self.node, &reason, false).await?;
-            self.tell_node("node.drained", serde_json::json!({ "by": "launch", "reason": reason })).await?;
-            sqlx::query(
-                "update jobs set failed_nodes = array_append(failed_nodes, $2) where job_id = $1 and not failed_nodes @> array[$2]",
-            )
+        let open = self.close_steps(&stored).await?;
+        for (_, key, result) in ended.iter().filter(|(_, key, _)| open.contains(key)) {
+            self.stop_rest_if_asked(*key, result).await?;
+        }
+        // The script is over: whatever else runs of the job ends with it, on all its nodes.
+        let scripts: Vec<(i64, i32)> =
+            stored.iter().filter(|(.., step)| *step == StepId::Batch.as_i32()).map(|(job, attempt, _)| (*job, *attempt)).collect();
+        self.is_event |= !scripts.is_empty();
+        self.wake.extend(settle::stop_attempts(self.tx, &scripts, StopReason::Finished, 0).await?);
+        Ok(())
+    }
+
+    /// A step that was lost by the node's fault drains it. A node that was cut off has done what it must; nothing is wrong with it.
+    async fn blame_node(&mut self, job: i64, result: &StepResult) -> Result<(), StoreError> {
+        let Some(failure) = result.failure.as_ref().filter(|f| f.is_nodes_fault && f.cause != "cut_off") else { return Ok(()) };
+        let reason = format!("lost a step of job {job}: {}: {}", failure.cause, failure.detail);
+        nodes::drain(self.tx, self.node, &reason, false).await?;
+        self.tell_node("node.drained", serde_json::json!({ "by": "launch", "reason": reason })).await?;
+        self.avoid_node(job).await
+    }
+
+    /// The job is not placed here again.
+    async fn avoid_node(&mut self, job: i64) -> Result<(), StoreError> {
+        sqlx::query("update jobs set failed_nodes = array_append(failed_nodes, $2) where job_id = $1 and not failed_nodes @> array[$2]")
             .bind(job)
             .bind(self.node)
             .execute(&mut *self.tx)
             .await?;
-        }
-        let results: Vec<Option<Json<StepResult>>> =
-            sqlx::query_scalar("select result from step_nodes where job_id = $1 and attempt = $2 and step = $3 order by position")
-                .bind(job)
-                .bind(attempt)
-                .bind(step.as_i32())
-                .fetch_all(&mut *self.tx)
-                .await?;
-        if results.iter().all(Option::is_some) {
-            let results: Vec<StepResult> = results.into_iter().flatten().map(|r| r.0).collect();
-            self.close_step(job, attempt, step, &results).await?;
-        } else {
-            self.stop_rest_if_asked(job, attempt, step, result).await?;
-        }
-        if step == StepId::Batch {
-            // The script is over: whatever else runs of the job ends with it, on all its nodes.
-            let nodes = settle::stop_attempt(self.tx, job, attempt, StopReason::Finished, 0).await?;
-            self.wake.extend(nodes);
-            self.is_event = true;
-        }
-        Ok(true)
-    }
-
-    async fn close_step(&mut self, job: i64, attempt: i32, step: StepId, results: &[StepResult]) -> Result<(), StoreError> {
-        let end = berth_model::step::judge_attempt(None, results);
-        sqlx::query(
-            "update steps set state = $4, ended_at = now(), exit_code = $5, exit_signal = $6, cpu_usec = $7, memory_peak_bytes = $8
-             where job_id = $1 and attempt = $2 and step = $3 and ended_at is null",
-        )
-        .bind(job)
-        .bind(attempt)
-        .bind(step.as_i32())
-        .bind(end.state.as_str())
-        .bind(end.exit_code)
-        .bind(end.signal)
-        .bind(results.iter().map(|r| r.cpu_usec as i64).sum::<i64>())
-        .bind(results.iter().map(|r| r.memory_peak_bytes.0 as i64).max().unwrap_or(0))
-        .execute(&mut *self.tx)
-        .await?;
-        // A step that waited for these CPUs or GPUs may be asked for again.
-        self.jobs.insert(job);
         Ok(())
     }
 
+    /// Ends those of `steps` that all nodes have told the end of; gives the others.
+    async fn close_steps(&mut self, steps: &BTreeSet<StepKey>) -> Result<BTreeSet<StepKey>, StoreError> {
+        let (jobs, attempts, numbers) = columns(steps.iter().copied());
+        let rows: Vec<(i64, i32, i32, Option<Json<StepResult>>)> = sqlx::query_as(
+            "select n.job_id, n.attempt, n.step, n.result from unnest($1::bigint[], $2::int[], $3::int[]) t (job_id, attempt, step)
+             join step_nodes n on n.job_id = t.job_id and n.attempt = t.attempt and n.step = t.step
+             order by n.job_id, n.attempt, n.step, n.position",
+        )
+        .bind(jobs)
+        .bind(attempts)
+        .bind(numbers)
+        .fetch_all(&mut *self.tx)
+        .await?;
+        let mut results: BTreeMap<StepKey, Option<Vec<StepResult>>> = BTreeMap::new();
+        for (job, attempt, step, result) in rows {
+            let all = results.entry((job, attempt, step)).or_insert_with(|| Some(Vec::new()));
+            match result {
+                Some(Json(result)) => all.iter_mut().for_each(|all| all.push(result.clone())),
+                None => *all = None,
+            }
+        }
+        let open = results.iter().filter(|(_, all)| all.is_none()).map(|(key, _)| *key).collect();
+        let closed: Vec<(StepKey, Vec<StepResult>)> = results.into_iter().filter_map(|(key, all)| Some((key, all?))).collect();
+        let ends: Vec<_> = closed.iter().map(|(_, all)| berth_model::step::judge_attempt(None, all)).collect();
+        let (jobs, attempts, numbers) = columns(closed.iter().map(|(key, _)| *key));
+        sqlx::query(
+            "update steps s set state = t.state, ended_at = now(), exit_code = t.exit_code, exit_signal = t.exit_signal, cpu_usec = t.cpu_usec,
+                 memory_peak_bytes = t.memory_peak
+             from unnest($1::bigint[], $2::int[], $3::int[], $4::text[], $5::int[], $6::int[], $7::bigint[], $8::bigint[])
+                 t (job_id, attempt, step, state, exit_code, exit_signal, cpu_usec, memory_peak)
+             where s.job_id = t.job_id and s.attempt = t.attempt and s.step = t.step and s.ended_at is null",
+        )
+        .bind(jobs)
+        .bind(attempts)
+        .bind(numbers)
+        .bind(ends.iter().map(|end| end.state.as_str()).collect::<Vec<_>>())
+        .bind(ends.iter().map(|end| end.exit_code).collect::<Vec<_>>())
+        .bind(ends.iter().map(|end| end.signal).collect::<Vec<_>>())
+        .bind(closed.iter().map(|(_, all)| all.iter().map(|r| r.cpu_usec as i64).sum()).collect::<Vec<i64>>())
+        .bind(closed.iter().map(|(_, all)| all.iter().map(|r| r.memory_peak_bytes.0 as i64).max().unwrap_or(0)).collect::<Vec<_>>())
+        .execute(&mut *self.tx)
+        .await?;
+        Ok(open)
+    }
+
     /// `srun --kill-on-bad-exit`: the first bad end takes the other nodes' tasks with it.
-    async fn stop_rest_if_asked(&mut self, job: i64, attempt: i32, step: StepId, result: &StepResult) -> Result<(), StoreError> {
+    async fn stop_rest_if_asked(&mut self, (job, attempt, step): StepKey, result: &StepResult) -> Result<(), StoreError> {
         if result.tasks.iter().all(|t| t.exit_code() == 0) && result.failure.is_none() {
             return Ok(());
         }
@@ -369,7 +419,7 @@ impl Desk<'_> {
         )
         .bind(job)
         .bind(attempt)
-        .bind(step.as_i32())
+        .bind(step)
         .bind(result.failure.is_some())
         .execute(&mut *self.tx)
         .await?;
@@ -380,26 +430,42 @@ impl Desk<'_> {
         Ok(())
     }
 
-    async fn finished(&mut self, job: i64, attempt: i32, epilog_failed: Option<&str>) -> Result<bool, StoreError> {
-        let released = sqlx::query("delete from assignments where node = $1 and job_id = $2 and attempt = $3")
-            .bind(self.node)
-            .bind(job)
-            .bind(attempt)
-            .execute(&mut *self.tx)
-            .await?;
-        if released.rows_affected() == 0 {
-            return Ok(false);
+    /// The node has nothing of these attempts any more. Those that no node has anything of are over.
+    async fn finished(&mut self, finished: &[(i64, i32, Option<&str>)]) -> Result<(), StoreError> {
+        if finished.is_empty() {
+            return Ok(());
         }
-        if let Some(detail) = epilog_failed {
-            let reason = format!("epilog of job {job} failed: {detail}");
-            nodes::drain(self.tx, self.node, &reason, false).await?;
-            self.tell_node("node.drained", serde_json::json!({ "by": "epilog", "reason": reason })).await?;
+        let attempts: Vec<(i64, i32)> = finished.iter().map(|(job, attempt, _)| (*job, *attempt)).collect();
+        let (jobs, numbers): (Vec<i64>, Vec<i32>) = attempts.iter().copied().unzip();
+        sqlx::query(
+            "delete from assignments s using unnest($2::bigint[], $3::int[]) t (job_id, attempt)
+             where s.node = $1 and s.job_id = t.job_id and s.attempt = t.attempt",
+        )
+        .bind(self.node)
+        .bind(jobs)
+        .bind(numbers)
+        .execute(&mut *self.tx)
+        .await?;
+        for (job, _, epilog_failed) in finished {
+            if let Some(detail) = epilog_failed {
+                let reason = format!("epilog of job {job} failed: {detail}");
+                nodes::drain(self.tx, self.node, &reason, false).await?;
+                self.tell_node("node.drained", serde_json::json!({ "by": "epilog", "reason": reason })).await?;
+            }
         }
         self.wake.insert(self.node.to_owned());
         settle::bump_nodes(self.tx, &mut vec![self.node.to_owned()]).await?;
-        if !settle::settle_attempt(self.tx, job, attempt).await? {
+        let settled = settle::settle_attempts(self.tx, &attempts).await?;
+        self.is_event = true;
+        self.jobs.extend(attempts.iter().map(|(job, _)| *job));
+        let rest: Vec<(i64, i32)> = attempts.into_iter().filter(|attempt| !settled.contains(attempt)).collect();
+        self.completing(&rest).await
+    }
+
+    /// This node is done, others are not. While the job's own command runs there, the job does.
+    async fn completing(&mut self, attempts: &[(i64, i32)]) -> Result<(), StoreError> {
+        for (job, attempt) in attempts {
             sqlx::query(
-                // While the job's own command runs on other nodes, the job does.
                 "update jobs set state = 'completing', version = version + 1 where job_id = $1 and state in ('allocated', 'running')
                  and not exists (select from step_nodes n join assignments s on s.job_id = n.job_id and s.attempt = n.attempt and s.node = n.node
                      where n.job_id = $1 and n.attempt = $2 and n.step = 0 and n.result is null and s.phase <> 'stop')",
@@ -408,11 +474,8 @@ impl Desk<'_> {
             .bind(attempt)
             .execute(&mut *self.tx)
             .await?;
-            self.tell_job("job.node_released", job, attempt, None).await?;
         }
-        self.is_event = true;
-        self.jobs.insert(job);
-        Ok(true)
+        self.tell_jobs("job.node_released", attempts.iter().copied()).await
     }
 
     async fn healthy(&mut self) -> Result<bool, StoreError> {
@@ -430,4 +493,15 @@ impl Desk<'_> {
         }
         Ok(true)
     }
+}
+
+/// Keys as the columns of a statement.
+fn columns(keys: impl Iterator<Item = StepKey>) -> (Vec<i64>, Vec<i32>, Vec<i32>) {
+    let mut columns = (Vec::new(), Vec::new(), Vec::new());
+    for (job, attempt, step) in keys {
+        columns.0.push(job);
+        columns.1.push(attempt);
+        columns.2.push(step);
+    }
+    columns
 }

@@ -1,7 +1,9 @@
 //! How attempts are stopped and how they end. Whoever learns the last fact (an api replica from a worker's report, or the leader
 //! when a node is lost) settles the attempt in the same transaction, so no state between "all nodes are done" and "ended" exists.
 //!
-//! Locks are taken in one order everywhere: the job's row, then its attempt, then an array's own row.
+//! Locks are taken in one order everywhere: jobs by [`lock_jobs`], then their attempts, then nodes' contacts, nodes' cursors last.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use berth_model::job::{RequeueMode, RequeueSpec};
 use berth_model::state::JobState;
@@ -11,6 +13,7 @@ use sqlx::types::Json;
 
 use crate::StoreError;
 use crate::events::{self, NewEvent};
+use crate::jobs::array::settle_array;
 
 /// Launch failures of one job that are blamed on nodes before it is held for a person to look at (Slurm's MaxBatchRequeue).
 const MAX_LAUNCH_FAILURES: usize = 5;
@@ -32,6 +35,22 @@ pub(crate) fn stop_reason(text: &str) -> Option<StopReason> {
     serde_json::from_value(serde_json::Value::String(text.to_owned())).ok()
 }
 
+/// Locks jobs, and the arrays that they are tasks of, in order of id: two transactions that both do so cannot wait for each other.
+pub(crate) async fn lock_jobs(tx: &mut PgConnection, jobs: &[i64]) -> Result<(), StoreError> {
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    sqlx::query(
+        "select from jobs where job_id = any($1)
+             or job_id = any(array(select array_job_id from jobs where job_id = any($1) and array_job_id is not null))
+         order by job_id for update",
+    )
+    .bind(jobs)
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
 /// Tells all nodes of an attempt to stop. The first reason stands, except that a cancellation wins over all others. The caller holds
 /// the job's row. Returns the nodes to wake.
 pub(crate) async fn stop_attempt(
@@ -41,27 +60,38 @@ pub(crate) async fn stop_attempt(
     reason: StopReason,
     grace_seconds: u64,
 ) -> Result<Vec<String>, StoreError> {
-    let text = stop_reason_text(reason);
-    sqlx::query("update attempts set stop_reason = $3 where job_id = $1 and attempt = $2 and ended_at is null and (stop_reason is null or $3 = 'cancelled')")
-        .bind(job)
-        .bind(attempt)
-        .bind(text)
-        .execute(&mut *tx)
-        .await?;
-    sqlx::query("update assignments set phase = 'stop', stop_reason = $3, grace_seconds = $4 where job_id = $1 and attempt = $2 and phase <> 'stop'")
-        .bind(job)
-        .bind(attempt)
-        .bind(text)
-        .bind(grace_seconds as i64)
-        .execute(&mut *tx)
-        .await?;
-    sqlx::query(
-        "update jobs set state = 'completing', version = version + 1 where job_id = $1 and state in ('allocated', 'running', 'suspended')",
+    stop_attempts(tx, &[(job, attempt)], reason, grace_seconds).await
+}
+
+/// [`stop_attempt`] for many attempts in one statement.
+pub(crate) async fn stop_attempts(
+    tx: &mut PgConnection,
+    attempts: &[(i64, i32)],
+    reason: StopReason,
+    grace_seconds: u64,
+) -> Result<Vec<String>, StoreError> {
+    if attempts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (jobs, numbers): (Vec<i64>, Vec<i32>) = attempts.iter().copied().unzip();
+    let mut nodes: Vec<String> = sqlx::query_scalar(
+        "with told as (select * from unnest($1::bigint[], $2::int[]) t (job_id, attempt)),
+         stopped as (update attempts a set stop_reason = $3 from told t
+             where a.job_id = t.job_id and a.attempt = t.attempt and a.ended_at is null and (a.stop_reason is null or $3 = 'cancelled')),
+         ordered as (update assignments s set phase = 'stop', stop_reason = $3, grace_seconds = $4 from told t
+             where s.job_id = t.job_id and s.attempt = t.attempt and s.phase <> 'stop'),
+         completing as (update jobs j set state = 'completing', version = j.version + 1 from told t
+             where j.job_id = t.job_id and j.state in ('allocated', 'running', 'suspended'))
+         select distinct s.node from assignments s join told t on t.job_id = s.job_id and t.attempt = s.attempt",
     )
-    .bind(job)
-    .execute(&mut *tx)
+    .bind(jobs)
+    .bind(numbers)
+    .bind(stop_reason_text(reason))
+    .bind(grace_seconds as i64)
+    .fetch_all(&mut *tx)
     .await?;
-    bump_attempt(tx, job, attempt).await
+    bump_nodes(tx, &mut nodes).await?;
+    Ok(nodes)
 }
 
 /// Raises the cursors of all nodes that still have something of the attempt, and returns them, to be woken after the commit.
@@ -113,81 +143,97 @@ pub(crate) async fn end_without_attempt(tx: &mut PgConnection, job: i64, state: 
     Ok(())
 }
 
-/// Ends the attempt if no node has anything of it left. The caller holds the job's row. `true` if it ended now.
-pub(crate) async fn settle_attempt(tx: &mut PgConnection, job: i64, attempt: i32) -> Result<bool, StoreError> {
-    let open: Option<(Option<String>, Option<String>)> = sqlx::query_as(
-        "select stop_reason, failure from attempts a where job_id = $1 and attempt = $2 and ended_at is null
-         and not exists (select from assignments s where s.job_id = $1 and s.attempt = $2) for update",
+/// Ends those of `attempts` of which no node has anything left, and returns them. The caller holds the jobs' rows.
+pub(crate) async fn settle_attempts(tx: &mut PgConnection, attempts: &[(i64, i32)]) -> Result<Vec<(i64, i32)>, StoreError> {
+    let (jobs, numbers): (Vec<i64>, Vec<i32>) = attempts.iter().copied().unzip();
+    let open: Vec<OpenAttempt> = sqlx::query_as(
+        "select a.job_id, a.attempt, a.stop_reason, a.failure, j.spec::json->'requeue' as requeue, j.restarts, j.array_job_id,
+             j.failed_nodes, j.reason
+         from unnest($1::bigint[], $2::int[]) t (job_id, attempt)
+         join attempts a on a.job_id = t.job_id and a.attempt = t.attempt join jobs j on j.job_id = t.job_id
+         where a.ended_at is null and not exists (select from assignments s where s.job_id = t.job_id and s.attempt = t.attempt)
+         order by a.job_id, a.attempt for update of a",
     )
-    .bind(job)
-    .bind(attempt)
-    .fetch_optional(&mut *tx)
-    .await?;
-    let Some((stop, failure)) = open else { return Ok(false) };
-    let results: Vec<Option<Json<StepResult>>> = sqlx::query_scalar(
-        "select n.result from step_nodes n where n.job_id = $1 and n.attempt = $2
-         and n.step = (select min(step) from steps s where s.job_id = $1 and s.attempt = $2) order by n.position",
-    )
-    .bind(job)
-    .bind(attempt)
+    .bind(jobs)
+    .bind(numbers)
     .fetch_all(&mut *tx)
     .await?;
-    let results: Vec<StepResult> = results.into_iter().flatten().map(|r| r.0).collect();
-    let stop = stop.as_deref().and_then(stop_reason);
-    let end = judge_attempt(stop, &results);
-    let failure = failure.or_else(|| results.iter().find_map(|r| r.failure.as_ref()).map(|f| format!("{}: {}", f.cause, f.detail)));
-    close_steps(tx, job, attempt).await?;
-    sqlx::query("update attempts set state = $3, ended_at = now(), exit_code = $4, exit_signal = $5, failure = $6 where job_id = $1 and attempt = $2")
-        .bind(job)
-        .bind(attempt)
-        .bind(end.state.as_str())
-        .bind(end.exit_code)
-        .bind(end.signal)
-        .bind(&failure)
-        .execute(&mut *tx)
-        .await?;
-    let row: JobOfAttempt =
-        sqlx::query_as("select spec::json->'requeue' as requeue, restarts, array_job_id, failed_nodes, reason from jobs where job_id = $1")
-            .bind(job)
-            .fetch_one(&mut *tx)
-            .await?;
-    match next_run(stop, end, &row) {
-        Next::End => finish(tx, job, attempt, end, failure, row).await?,
-        Next::Again { delayed, expedite, hold } => {
-            sqlx::query(
-                "update jobs set state = 'pending', restarts = restarts + 1, start_time = null, reason = $2, is_expedited = $3,
-                     hold = coalesce(hold, case when $4 then 'admin' end),
-                     not_before = case when $5 then now() + interval '1 second' *
-                         coalesce((select (spec->>'requeue_delay_seconds')::double precision from policy), 5) end,
-                     version = version + 1
-                 where job_id = $1",
-            )
-            .bind(job)
-            .bind(failure.unwrap_or_else(|| end.state.to_string()))
-            .bind(expedite)
-            .bind(hold)
-            .bind(delayed)
-            .execute(&mut *tx)
-            .await?;
-            let detail = serde_json::json!({ "attempt_ended": end.state });
-            events::append(
-                tx,
-                &[NewEvent {
-                    kind: "job.requeued",
-                    job_id: Some(job),
-                    attempt: Some(attempt),
-                    detail: Some(detail),
-                    ..NewEvent::default()
-                }],
-            )
-            .await?;
+    if open.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut results = deciding_results(tx, &open).await?;
+    let judged: Vec<(OpenAttempt, AttemptEnd)> = open
+        .into_iter()
+        .map(|mut attempt| {
+            let results = results.remove(&attempt.key()).unwrap_or_default();
+            let end = judge_attempt(attempt.stop(), &results);
+            let said = results.iter().find_map(|r| r.failure.as_ref()).map(|f| format!("{}: {}", f.cause, f.detail));
+            attempt.failure = attempt.failure.or(said);
+            (attempt, end)
+        })
+        .collect();
+    close_attempts(tx, &judged).await?;
+    let settled = judged.iter().map(|(attempt, _)| attempt.key()).collect();
+    let mut ended = Vec::new();
+    for (attempt, end) in judged {
+        match next_run(end, &attempt) {
+            Next::End => ended.push((attempt, end)),
+            Next::Again(again) => run_again(tx, &attempt, end, again).await?,
         }
     }
-    Ok(true)
+    finish(tx, &ended).await?;
+    Ok(settled)
 }
 
+/// What the nodes told of the step that decides: the batch script or the job's command.
+async fn deciding_results(tx: &mut PgConnection, open: &[OpenAttempt]) -> Result<BTreeMap<(i64, i32), Vec<StepResult>>, StoreError> {
+    let (jobs, numbers): (Vec<i64>, Vec<i32>) = open.iter().map(OpenAttempt::key).unzip();
+    let rows: Vec<(i64, i32, Option<Json<StepResult>>)> = sqlx::query_as(
+        "select n.job_id, n.attempt, n.result from unnest($1::bigint[], $2::int[]) t (job_id, attempt)
+         join step_nodes n on n.job_id = t.job_id and n.attempt = t.attempt
+         where n.step = (select min(step) from steps s where s.job_id = t.job_id and s.attempt = t.attempt)
+         order by n.job_id, n.attempt, n.position",
+    )
+    .bind(jobs)
+    .bind(numbers)
+    .fetch_all(tx)
+    .await?;
+    let mut results: BTreeMap<(i64, i32), Vec<StepResult>> = BTreeMap::new();
+    for (job, attempt, result) in rows {
+        results.entry((job, attempt)).or_default().extend(result.map(|r| r.0));
+    }
+    Ok(results)
+}
+
+/// Writes the attempts' ends. Steps that were still open end with them.
+async fn close_attempts(tx: &mut PgConnection, judged: &[(OpenAttempt, AttemptEnd)]) -> Result<(), StoreError> {
+    let (jobs, numbers): (Vec<i64>, Vec<i32>) = judged.iter().map(|(a, _)| a.key()).unzip();
+    sqlx::query(
+        "with told as (select * from unnest($1::bigint[], $2::int[], $3::text[], $4::int[], $5::int[], $6::text[])
+             t (job_id, attempt, state, exit_code, exit_signal, failure)),
+         cut as (update steps s set state = 'cancelled', ended_at = now() from told t
+             where s.job_id = t.job_id and s.attempt = t.attempt and s.ended_at is null)
+         update attempts a set state = t.state, ended_at = now(), exit_code = t.exit_code, exit_signal = t.exit_signal, failure = t.failure
+         from told t where a.job_id = t.job_id and a.attempt = t.attempt",
+    )
+    .bind(jobs)
+    .bind(numbers)
+    .bind(judged.iter().map(|(_, end)| end.state.as_str()).collect::<Vec<_>>())
+    .bind(judged.iter().map(|(_, end)| end.exit_code).collect::<Vec<_>>())
+    .bind(judged.iter().map(|(_, end)| end.signal).collect::<Vec<_>>())
+    .bind(judged.iter().map(|(attempt, _)| attempt.failure.as_deref()).collect::<Vec<_>>())
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// An attempt that can be ended, with what decides whether its job runs again.
 #[derive(sqlx::FromRow)]
-struct JobOfAttempt {
+struct OpenAttempt {
+    job_id: i64,
+    attempt: i32,
+    stop_reason: Option<String>,
+    failure: Option<String>,
     requeue: Option<Json<RequeueSpec>>,
     restarts: i32,
     array_job_id: Option<i64>,
@@ -195,23 +241,40 @@ struct JobOfAttempt {
     reason: Option<String>,
 }
 
+impl OpenAttempt {
+    fn key(&self) -> (i64, i32) {
+        (self.job_id, self.attempt)
+    }
+
+    fn stop(&self) -> Option<StopReason> {
+        self.stop_reason.as_deref().and_then(stop_reason)
+    }
+}
+
 enum Next {
     End,
-    Again { delayed: bool, expedite: bool, hold: bool },
+    Again(Again),
+}
+
+struct Again {
+    delayed: bool,
+    expedite: bool,
+    hold: bool,
 }
 
 /// Whether the job runs again. A failure of nodes or a preemption is not the job's own; its own end is final.
-fn next_run(stop: Option<StopReason>, end: AttemptEnd, job: &JobOfAttempt) -> Next {
+fn next_run(end: AttemptEnd, job: &OpenAttempt) -> Next {
+    let stop = job.stop();
     let requeue = job.requeue.as_ref().map(|r| r.0).unwrap_or_default();
-    let again = |delayed| Next::Again { delayed, expedite: requeue.mode == RequeueMode::Expedite, hold: false };
+    let again = |delayed| Next::Again(Again { delayed, expedite: requeue.mode == RequeueMode::Expedite, hold: false });
     if stop == Some(StopReason::Requeued) {
-        return Next::Again { delayed: false, expedite: false, hold: false };
+        return Next::Again(Again { delayed: false, expedite: false, hold: false });
     }
     let may_restart = requeue.mode != RequeueMode::Never && (job.restarts as u32) < requeue.max_restarts;
     match end.state {
         // A launch that failed by a node's fault ran nothing, so it is placed elsewhere whatever the job says about requeues.
         JobState::LaunchFailed if stop == Some(StopReason::LaunchFailed) && !job.failed_nodes.is_empty() => {
-            Next::Again { delayed: false, expedite: false, hold: job.failed_nodes.len() >= MAX_LAUNCH_FAILURES }
+            Next::Again(Again { delayed: false, expedite: false, hold: job.failed_nodes.len() >= MAX_LAUNCH_FAILURES })
         }
         JobState::NodeFail if may_restart => again(requeue.mode != RequeueMode::Expedite),
         JobState::Preempted if may_restart => again(true),
@@ -219,41 +282,82 @@ fn next_run(stop: Option<StopReason>, end: AttemptEnd, job: &JobOfAttempt) -> Ne
     }
 }
 
-async fn finish(
-    tx: &mut PgConnection,
-    job: i64,
-    attempt: i32,
-    end: AttemptEnd,
-    failure: Option<String>,
-    row: JobOfAttempt,
-) -> Result<(), StoreError> {
-    let reason = match end.state {
-        JobState::Completed => None,
-        JobState::Cancelled => row.reason,
-        JobState::Failed => failure.or_else(|| Some(exit_words(end))),
-        JobState::Timeout => Some("the time limit passed".to_owned()),
-        JobState::OutOfMemory => Some("the kernel ended it for using more memory than it asked for".to_owned()),
-        _ => failure,
-    };
-    sqlx::query("update jobs set state = $2, end_time = now(), exit_code = $3, exit_signal = $4, reason = $5, version = version + 1 where job_id = $1")
-        .bind(job)
-        .bind(end.state.as_str())
-        .bind(end.exit_code)
-        .bind(end.signal)
-        .bind(&reason)
-        .execute(&mut *tx)
-        .await?;
-    let detail = serde_json::json!({ "state": end.state, "exit_code": end.exit_code, "signal": end.signal, "reason": reason });
-    events::append(
-        tx,
-        &[NewEvent { kind: "job.ended", job_id: Some(job), attempt: Some(attempt), detail: Some(detail), ..NewEvent::default() }],
+/// Puts the job back into the queue.
+async fn run_again(tx: &mut PgConnection, attempt: &OpenAttempt, end: AttemptEnd, again: Again) -> Result<(), StoreError> {
+    sqlx::query(
+        "update jobs set state = 'pending', restarts = restarts + 1, start_time = null, reason = $2, is_expedited = $3,
+             hold = coalesce(hold, case when $4 then 'admin' end),
+             not_before = case when $5 then now() + interval '1 second' *
+                 coalesce((select (spec->>'requeue_delay_seconds')::double precision from policy), 5) end,
+             version = version + 1
+         where job_id = $1",
     )
+    .bind(attempt.job_id)
+    .bind(attempt.failure.clone().unwrap_or_else(|| end.state.to_string()))
+    .bind(again.expedite)
+    .bind(again.hold)
+    .bind(again.delayed)
+    .execute(&mut *tx)
     .await?;
-    release_dependants(tx, job, end.state).await?;
-    if let Some(array) = row.array_job_id {
+    let detail = serde_json::json!({ "attempt_ended": end.state });
+    let event = NewEvent {
+        kind: "job.requeued",
+        job_id: Some(attempt.job_id),
+        attempt: Some(attempt.attempt),
+        detail: Some(detail),
+        ..NewEvent::default()
+    };
+    events::append(tx, &[event]).await
+}
+
+/// Ends the jobs of these attempts.
+async fn finish(tx: &mut PgConnection, ended: &[(OpenAttempt, AttemptEnd)]) -> Result<(), StoreError> {
+    if ended.is_empty() {
+        return Ok(());
+    }
+    let reasons: Vec<Option<String>> = ended.iter().map(|(attempt, end)| reason_in_words(attempt, *end)).collect();
+    sqlx::query(
+        "update jobs j set state = t.state, end_time = now(), exit_code = t.exit_code, exit_signal = t.exit_signal, reason = t.reason,
+             version = j.version + 1
+         from unnest($1::bigint[], $2::text[], $3::int[], $4::int[], $5::text[]) t (job_id, state, exit_code, exit_signal, reason)
+         where j.job_id = t.job_id",
+    )
+    .bind(ended.iter().map(|(attempt, _)| attempt.job_id).collect::<Vec<_>>())
+    .bind(ended.iter().map(|(_, end)| end.state.as_str()).collect::<Vec<_>>())
+    .bind(ended.iter().map(|(_, end)| end.exit_code).collect::<Vec<_>>())
+    .bind(ended.iter().map(|(_, end)| end.signal).collect::<Vec<_>>())
+    .bind(&reasons)
+    .execute(&mut *tx)
+    .await?;
+    let mut news: Vec<NewEvent> = Vec::new();
+    for ((attempt, end), reason) in ended.iter().zip(&reasons) {
+        let detail = serde_json::json!({ "state": end.state, "exit_code": end.exit_code, "signal": end.signal, "reason": reason });
+        news.push(NewEvent {
+            kind: "job.ended",
+            job_id: Some(attempt.job_id),
+            attempt: Some(attempt.attempt),
+            detail: Some(detail),
+            ..NewEvent::default()
+        });
+    }
+    events::append(tx, &news).await?;
+    release_dependants(tx, &ended.iter().map(|(attempt, end)| (attempt.job_id, end.state)).collect::<Vec<_>>()).await?;
+    for array in ended.iter().filter_map(|(attempt, _)| attempt.array_job_id).collect::<BTreeSet<_>>() {
         settle_array(tx, array).await?;
     }
     Ok(())
+}
+
+/// Why a job ended as it did, for people; `None` if all went well.
+fn reason_in_words(attempt: &OpenAttempt, end: AttemptEnd) -> Option<String> {
+    match end.state {
+        JobState::Completed => None,
+        JobState::Cancelled => attempt.reason.clone(),
+        JobState::Failed => attempt.failure.clone().or_else(|| Some(exit_words(end))),
+        JobState::Timeout => Some("the time limit passed".to_owned()),
+        JobState::OutOfMemory => Some("the kernel ended it for using more memory than it asked for".to_owned()),
+        _ => attempt.failure.clone(),
+    }
 }
 
 fn exit_words(end: AttemptEnd) -> String {
@@ -263,83 +367,41 @@ fn exit_words(end: AttemptEnd) -> String {
     }
 }
 
-/// Steps that were still open end with their attempt.
-async fn close_steps(tx: &mut PgConnection, job: i64, attempt: i32) -> Result<(), StoreError> {
-    sqlx::query("update steps set state = 'cancelled', ended_at = now() where job_id = $1 and attempt = $2 and ended_at is null")
-        .bind(job)
-        .bind(attempt)
-        .execute(tx)
-        .await?;
-    Ok(())
-}
-
-async fn after_end(tx: &mut PgConnection, job: i64, state: JobState) -> Result<(), StoreError> {
+pub(crate) async fn after_end(tx: &mut PgConnection, job: i64, state: JobState) -> Result<(), StoreError> {
     let detail = serde_json::json!({ "state": state });
     events::append(tx, &[NewEvent { kind: "job.ended", job_id: Some(job), detail: Some(detail), ..NewEvent::default() }]).await?;
-    release_dependants(tx, job, state).await
+    release_dependants(tx, &[(job, state)]).await
 }
 
-/// Settles the dependencies of others on a job that ended, and tells the scheduler about those jobs.
-async fn release_dependants(tx: &mut PgConnection, job: i64, state: JobState) -> Result<(), StoreError> {
-    let succeeded = state == JobState::Completed;
+/// Settles the dependencies of others on jobs that ended, and tells the scheduler about those.
+async fn release_dependants(tx: &mut PgConnection, ended: &[(i64, JobState)]) -> Result<(), StoreError> {
     let dependants: Vec<i64> = sqlx::query_scalar(
-        "update job_dependencies set progress = case
-             when kind in ('after', 'afterany') then 'satisfied'
-             when kind in ('afterok', 'aftercorr') then case when $2 then 'satisfied' else 'never' end
-             when kind = 'afternotok' then case when $2 then 'never' else 'satisfied' end
-             else progress end
-         where on_job_id = $1 and progress = 'waiting' returning job_id",
+        "update job_dependencies d set progress = case
+             when d.kind in ('after', 'afterany') then 'satisfied'
+             when d.kind in ('afterok', 'aftercorr') then case when t.is_ok then 'satisfied' else 'never' end
+             when d.kind = 'afternotok' then case when t.is_ok then 'never' else 'satisfied' end
+             else d.progress end
+         from unnest($1::bigint[], $2::bool[]) t (job_id, is_ok)
+         where d.on_job_id = t.job_id and d.progress = 'waiting'
+             and not (d.kind = 'aftercorr' and exists (select from jobs j where j.job_id = d.job_id and (j.array_total is not null or j.array_index is not null)))
+         returning d.job_id",
     )
-    .bind(job)
-    .bind(succeeded)
+    .bind(ended.iter().map(|(job, _)| *job).collect::<Vec<_>>())
+    .bind(ended.iter().map(|(_, state)| *state == JobState::Completed).collect::<Vec<_>>())
     .fetch_all(&mut *tx)
     .await?;
-    tell_dependants(tx, dependants).await
+    let corresponding: Vec<i64> = sqlx::query_scalar(
+        "select distinct d.job_id from jobs t join job_dependencies d on d.on_job_id = t.array_job_id and d.kind = 'aftercorr'
+         where t.job_id = any($1)",
+    )
+    .bind(ended.iter().map(|(job, _)| *job).collect::<Vec<_>>())
+    .fetch_all(&mut *tx)
+    .await?;
+    tell_dependants(tx, dependants.into_iter().chain(corresponding).collect()).await
 }
 
 pub(crate) async fn tell_dependants(tx: &mut PgConnection, jobs: Vec<i64>) -> Result<(), StoreError> {
     let events: Vec<NewEvent> =
         jobs.into_iter().map(|job| NewEvent { kind: "job.dependency_changed", job_id: Some(job), ..NewEvent::default() }).collect();
     events::append(tx, &events).await
-}
-
-/// Ends an array's own row once no task is left to start and none is live.
-pub(crate) async fn settle_array(tx: &mut PgConnection, array: i64) -> Result<(), StoreError> {
-    let open: Option<(bool, bool)> = sqlx::query_as(
-        "select isempty(array_pending), coalesce(reason like 'cancelled by %', false) from jobs where job_id = $1 and state in ('pending', 'running') for update",
-    )
-    .bind(array)
-    .fetch_optional(&mut *tx)
-    .await?;
-    // The engine counts the array's running tasks anew in any case.
-    events::append(tx, &[NewEvent { kind: "job.array_progress", job_id: Some(array), ..NewEvent::default() }]).await?;
-    let Some((true, is_cancelled)) = open else { return Ok(()) };
-    let (live, unsuccessful, worst): (i64, i64, Option<i32>) = sqlx::query_as(
-        "select count(*) filter (where state in ('pending', 'allocated', 'running', 'suspended', 'completing')),
-                count(*) filter (where state not in ('pending', 'allocated', 'running', 'suspended', 'completing', 'completed')),
-                max(exit_code)
-         from jobs where array_job_id = $1",
-    )
-    .bind(array)
-    .fetch_one(&mut *tx)
-    .await?;
-    if live > 0 {
-        sqlx::query("update jobs set state = 'running', version = version + 1 where job_id = $1 and state = 'pending'")
-            .bind(array)
-            .execute(tx)
-            .await?;
-        return Ok(());
-    }
-    let state = match () {
-        () if is_cancelled => JobState::Cancelled,
-        () if unsuccessful > 0 => JobState::Failed,
-        () => JobState::Completed,
-    };
-    sqlx::query("update jobs set state = $2, end_time = now(), exit_code = $3, version = version + 1 where job_id = $1")
-        .bind(array)
-        .bind(state.as_str())
-        .bind(worst)
-        .execute(&mut *tx)
-        .await?;
-    after_end(tx, array, state).await
 }

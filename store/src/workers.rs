@@ -84,6 +84,8 @@ impl Db {
     /// Registers a node or takes its new inventory. A node that was down because it was silent is up again.
     pub async fn register_node(&self, register: &Register, clock_skew_ms: i64) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
+        // In the order of a report, which may be under way from an earlier process of the node.
+        sqlx::query("select from node_contacts where node = $1 for update").bind(register.node.as_str()).execute(&mut *tx).await?;
         sqlx::query(
             "insert into nodes as n (name, inventory, features, address, drivers, worker_version, clock_skew_ms)
              values ($1, $2, $3, $4, $5, $6, $7)

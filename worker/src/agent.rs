@@ -10,7 +10,9 @@ use berth_devices::DeviceSource;
 use berth_model::JobId;
 use berth_model::resources::Inventory;
 use berth_model::worker::{Assignment, DesiredState, Fact, Register, WorkerSettings};
+use berth_runtime::container::auth::Logins;
 use berth_runtime::container::oci::{Oci, OciConfig};
+use berth_runtime::engine::{Engine, EngineConfig};
 use berth_runtime::fence::{self, since_boot};
 use berth_runtime::process::Process;
 use berth_runtime::sim::Sim;
@@ -87,25 +89,20 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
     let lease = jobs.with_file_name("lease");
     let boot_id = uuid::Uuid::new_v4().to_string();
     let (uploads, queue) = Uploads::new();
+    let tools_dir = tools(&state)?;
+    let shim = vec![tools_dir.with_file_name("shim").display().to_string()];
     let host: Arc<dyn Runtime> = match config.driver.as_str() {
         "sim" => Arc::new(Sim::default()),
-        "process" => Arc::new(Process::open(&state.join("steps"), config.shim.clone()).map_err(io("the process driver"))?),
+        "process" => Arc::new(Process::open(&state.join("steps"), shim.clone()).map_err(io("the process driver"))?),
         other => return Err(WorkerError::Config(format!("there is no driver {other:?}; there are process and sim"))),
     };
-    let tools_dir = tools(&state)?;
-    let container: Option<Arc<dyn Runtime>> = match Oci::open(OciConfig {
-        state: jobs.parent().unwrap_or(&jobs).to_owned(),
-        shim: config.shim.clone(),
-        init: tools_dir.join("srun"),
-        insecure_registries: config.containers.insecure_registries.clone(),
-        cdi_dirs: config.containers.cdi_dirs.clone(),
-        mounts: config.containers.mounts.clone(),
-        runtime: config.containers.runtime.clone(),
-    }) {
-        Ok(driver) => {
-            machine.inventory.facts.insert("container_runtime".to_owned(), driver.runtime().display().to_string());
-            Some(Arc::new(driver))
+    let container = match container_driver(&config, jobs.parent().unwrap_or(&jobs), &tools_dir, shim).await {
+        Ok((driver, facts)) => {
+            machine.inventory.facts.extend(facts.into_iter().map(|(name, value)| (name.to_owned(), value)));
+            Some(driver)
         }
+        // Steps of an earlier process may run in the engine: without it they could neither be found nor ended.
+        Err(why) if config.containers.driver == "engine" => return Err(WorkerError::Config(format!("the container engine: {why}"))),
         Err(why) => {
             tracing::warn!(why, "jobs in containers cannot run on this node");
             machine.inventory.facts.insert("container_runtime".to_owned(), format!("none: {why}"));
@@ -168,6 +165,28 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
     result
 }
 
+/// What runs jobs with an image, and what is to be told of it. `Err` says in words why they cannot run here.
+async fn container_driver(
+    config: &WorkerConfig,
+    state: &Path,
+    tools: &Path,
+    shim: Vec<String>,
+) -> Result<(Arc<dyn Runtime>, Vec<(&'static str, String)>), String> {
+    let (state, init) = (state.to_owned(), tools.join("srun"));
+    let containers = config.containers.clone();
+    let (cdi_dirs, mounts, logins) = (containers.cdi_dirs, containers.mounts, Logins::open(containers.registry_auth));
+    if containers.driver == "engine" {
+        let shim = config.engine_shim.clone();
+        let driver = Engine::open(EngineConfig { state, shim, init, socket: containers.engine_socket, logins, cdi_dirs, mounts }).await?;
+        let facts = vec![("container_runtime", driver.describe()), ("gpu_injection", driver.gpu_injection().to_owned())];
+        return Ok((Arc::new(driver), facts));
+    }
+    let (insecure_registries, runtime) = (containers.insecure_registries, containers.runtime);
+    let driver = Oci::open(OciConfig { state, shim, init, insecure_registries, logins, cdi_dirs, mounts, runtime })?;
+    let facts = vec![("container_runtime", driver.runtime().display().to_string())];
+    Ok((Arc::new(driver), facts))
+}
+
 /// Cgroups are the whole machine's: two workers of the same name, of two services, must not meet in them.
 fn cgroup_parent(node: &str, state: &Path) -> String {
     use std::hash::{DefaultHasher, Hash, Hasher};
@@ -179,7 +198,7 @@ fn cgroup_parent(node: &str, state: &Path) -> String {
 /// The program that goes inside jobs, see `worker/helper`.
 static HELPER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/berth-helper"));
 
-/// The folder that is put on jobs' PATH, with `srun` in it.
+/// The folder that is put on jobs' PATH, with `srun` in it; beside it lies `shim`, the same file.
 fn tools(state: &Path) -> Result<PathBuf, WorkerError> {
     let dir = state.join("tools");
     let place = || -> std::io::Result<PathBuf> {
@@ -188,6 +207,11 @@ fn tools(state: &Path) -> Result<PathBuf, WorkerError> {
         let draft = dir.join("srun.new");
         std::fs::write(&draft, HELPER)?;
         std::fs::set_permissions(&draft, std::fs::Permissions::from_mode(0o755))?;
+        // Renamed over what is there: a shim that runs keeps its own file.
+        let shim = dir.with_file_name("shim.new");
+        let _ = std::fs::remove_file(&shim);
+        std::fs::hard_link(&draft, &shim)?;
+        std::fs::rename(shim, dir.with_file_name("shim"))?;
         std::fs::rename(draft, dir.join("srun"))?;
         Ok(dir)
     };

@@ -25,8 +25,8 @@ pub struct WorkerConfig {
     pub features: BTreeSet<String>,
     /// Overrides what was discovered.
     pub declared: Declared,
-    /// Command to which a step's folder is added: `berth shim`.
-    pub shim: Vec<String>,
+    /// Command to which a step's folder is added, for steps that a container engine runs: `berth shim`.
+    pub engine_shim: Vec<String>,
     /// Driver of jobs without a container image: `process` or `sim`.
     pub driver: String,
     pub containers: Containers,
@@ -67,10 +67,16 @@ pub struct Hooks {
 /// How jobs' containers are run.
 #[derive(Clone, Debug, Default)]
 pub struct Containers {
+    /// `oci` or `engine`.
+    pub driver: String,
+    /// The engine's socket; `None`: Docker's, or else podman's usual one.
+    pub engine_socket: Option<PathBuf>,
     /// crun, runc or a path; `None`: the first of them that works.
     pub runtime: Option<String>,
     /// Registries without TLS, beside those on loopback.
     pub insecure_registries: Vec<String>,
+    /// Logins to registries, a file as `docker login` writes it.
+    pub registry_auth: Option<PathBuf>,
     /// Folders of CDI specs.
     pub cdi_dirs: Vec<String>,
     /// Host folders below which jobs may mount.

@@ -28,6 +28,8 @@ pub struct Caller {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Read,
+    /// Read what it is made of and what it wrote: script, environment, output. In a tenant these are the owner's, as files would be.
+    ReadContents,
     /// Cancel, hold, change, signal: the owner's matters.
     Control,
 }
@@ -88,16 +90,19 @@ impl Caller {
     pub fn may(&self, action: Action, job: &JobRow, is_manager: bool) -> Answer<()> {
         match action {
             Action::Read => self.require_scope("jobs:read"),
-            Action::Control => {
-                self.require_scope("jobs:write")?;
+            Action::ReadContents | Action::Control => {
+                self.require_scope(if action == Action::Control { "jobs:write" } else { "jobs:read" })?;
                 let is_owner = self.has(Role::User)
                     && self.tenant.as_ref().is_some_and(|t| t.as_str() == job.tenant)
                     && self.subject.as_str() == job.user_name;
                 if is_owner || is_manager || self.is_tenant_admin() {
                     Ok(())
                 } else {
-                    Err(Problem::forbidden(format!("job {} belongs to {}", job.job_id, job.user_name))
-                        .help("the owner, a manager of its account or a tenant admin can do this"))
+                    let detail = match action {
+                        Action::ReadContents => format!("what job {} wrote is for {} to read", job.job_id, job.user_name),
+                        _ => format!("it belongs to {}", job.user_name),
+                    };
+                    Err(Problem::forbidden(detail).help("the owner, a manager of its account or a tenant admin can do this"))
                 }
             }
         }

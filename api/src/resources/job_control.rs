@@ -5,6 +5,7 @@ use berth_model::job::signal_number;
 use berth_model::state::Hold;
 use berth_model::{Fault, JobRef, Name, StepId};
 use berth_store::jobs::control::JobChange;
+use berth_store::jobs::read::JobRow;
 use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -73,6 +74,19 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(signal))
 }
 
+/// The job to act upon. A task that still waits in its array becomes a job of its own first, so that the others are left alone.
+async fn lookup_for_change(app: &App, caller: &Caller, job: JobRef) -> Answer<JobRow> {
+    let row = lookup(app, caller, job, Action::Control).await?;
+    match job {
+        JobRef::Task { array, index } if row.array_index.is_none() => {
+            app.db.split_off(array.0, index).await?;
+            // If it was not there to be split off, it has just started.
+            lookup(app, caller, job, Action::Control).await
+        }
+        _ => Ok(row),
+    }
+}
+
 async fn answer(app: &App, id: i64) -> Answer<Tagged<Job>> {
     let row = app.db.job(None, JobRef::Job(berth_model::JobId(id as u64))).await?;
     let version = row.version;
@@ -83,7 +97,7 @@ async fn answer(app: &App, id: i64) -> Answer<Tagged<Job>> {
 #[utoipa::path(post, path = "/v1/jobs/{job_id}/~cancel", operation_id = "jobs_cancel", tag = "jobs", params(("job_id" = String, Path)), request_body = CancelJob,
     responses((status = 200, body = Job), (status = "default", body = Problem, content_type = "application/problem+json")))]
 async fn cancel(State(app): State<App>, caller: Caller, Segment(job): Segment<JobRef>, Body(body): Body<CancelJob>) -> Answer<Tagged<Job>> {
-    let row = lookup(&app, &caller, job, Action::Control).await?;
+    let row = lookup_for_change(&app, &caller, job).await?;
     let most = app.catalog.rules().await?.policy.kill_wait_seconds.max(3600);
     let grace = body.grace_seconds.unwrap_or(app.catalog.rules().await?.policy.kill_wait_seconds);
     if grace > most {
@@ -97,7 +111,7 @@ async fn cancel(State(app): State<App>, caller: Caller, Segment(job): Segment<Jo
 #[utoipa::path(post, path = "/v1/jobs/{job_id}/~hold", operation_id = "jobs_hold", tag = "jobs", params(("job_id" = String, Path)),
     responses((status = 200, body = Job), (status = "default", body = Problem, content_type = "application/problem+json")))]
 async fn hold(State(app): State<App>, caller: Caller, Segment(job): Segment<JobRef>) -> Answer<Tagged<Job>> {
-    let row = lookup(&app, &caller, job, Action::Control).await?;
+    let row = lookup_for_change(&app, &caller, job).await?;
     let is_owner = row.user_name == caller.subject.as_str();
     let hold = if is_owner { Hold::User } else { Hold::Admin };
     app.db.hold_job(row.job_id as u64, hold, caller.subject.as_str()).await?;
@@ -108,7 +122,7 @@ async fn hold(State(app): State<App>, caller: Caller, Segment(job): Segment<JobR
 #[utoipa::path(post, path = "/v1/jobs/{job_id}/~release", operation_id = "jobs_release", tag = "jobs", params(("job_id" = String, Path)),
     responses((status = 200, body = Job), (status = "default", body = Problem, content_type = "application/problem+json")))]
 async fn release(State(app): State<App>, caller: Caller, Segment(job): Segment<JobRef>) -> Answer<Tagged<Job>> {
-    let row = lookup(&app, &caller, job, Action::Control).await?;
+    let row = lookup_for_change(&app, &caller, job).await?;
     app.db.release_job(row.job_id as u64, caller.subject.as_str(), caller.is_tenant_admin()).await?;
     answer(&app, row.job_id).await
 }
@@ -122,7 +136,7 @@ async fn requeue(
     Segment(job): Segment<JobRef>,
     Body(body): Body<RequeueJob>,
 ) -> Answer<Tagged<Job>> {
-    let row = lookup(&app, &caller, job, Action::Control).await?;
+    let row = lookup_for_change(&app, &caller, job).await?;
     let grace = app.catalog.rules().await?.policy.kill_wait_seconds;
     app.db.requeue_job(row.job_id as u64, caller.subject.as_str(), grace, body.hold).await?;
     answer(&app, row.job_id).await
@@ -132,7 +146,7 @@ async fn requeue(
 #[utoipa::path(post, path = "/v1/jobs/{job_id}/~signal", operation_id = "jobs_signal", tag = "jobs", params(("job_id" = String, Path)), request_body = SignalJob,
     responses((status = 200, body = Job), (status = "default", body = Problem, content_type = "application/problem+json")))]
 async fn signal(State(app): State<App>, caller: Caller, Segment(job): Segment<JobRef>, Body(body): Body<SignalJob>) -> Answer<Tagged<Job>> {
-    let row = lookup(&app, &caller, job, Action::Control).await?;
+    let row = lookup_for_change(&app, &caller, job).await?;
     let number = signal_number(&body.signal).ok_or_else(|| {
         Fault::new(
             "invalid_signal",
@@ -155,7 +169,7 @@ async fn update(
     IfMatch(version): IfMatch,
     Body(body): Body<UpdateJob>,
 ) -> Answer<Tagged<Job>> {
-    let row = lookup(&app, &caller, job, Action::Control).await?;
+    let row = lookup_for_change(&app, &caller, job).await?;
     check_text("name", body.name.as_deref(), 200)?;
     check_text("comment", body.comment.as_deref(), 4096)?;
     if body.time_limit_seconds.is_some_and(|t| t == 0 || t > berth_model::amount::MAX_SECONDS) {

@@ -103,6 +103,9 @@ pub struct JobDetail {
     #[serde(flatten)]
     pub job: Job,
     pub spec: JobSpec,
+    /// Fields of the spec that are left out because they are the owner's to read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hidden: Vec<String>,
 }
 
 /// An attempt: one run of a job on one set of nodes.
@@ -195,7 +198,7 @@ pub async fn lookup(app: &App, caller: &Caller, job: JobRef, action: Action) -> 
     let row = app.db.job(tenant.as_deref(), job).await?;
     let is_manager = match action {
         Action::Read => false,
-        Action::Control => {
+        Action::ReadContents | Action::Control => {
             let member = app.catalog.membership(&row.tenant, caller.subject.as_str()).await?;
             member.accounts.iter().any(|(account, is_manager)| *account == row.account && *is_manager)
         }
@@ -344,8 +347,16 @@ fn label(text: &str) -> Result<(String, String), Fault> {
 async fn get(State(app): State<App>, caller: Caller, Segment(job): Segment<JobRef>) -> Answer<Tagged<JobDetail>> {
     let row = lookup(&app, &caller, job, Action::Read).await?;
     let version = row.version;
-    let spec = app.db.job_spec(row.job_id as u64).await?;
-    Ok(Tagged(JobDetail { job: show(row)?, spec }, version))
+    let mut spec = app.db.job_spec(row.job_id as u64).await?;
+    let mut hidden = Vec::new();
+    if lookup(&app, &caller, job, Action::ReadContents).await.is_err() {
+        spec.environment.clear();
+        hidden.push("environment".to_owned());
+        if spec.script.take().is_some() {
+            hidden.push("script".to_owned());
+        }
+    }
+    Ok(Tagged(JobDetail { job: show(row)?, spec, hidden }, version))
 }
 
 /// List a job's attempts, oldest first.

@@ -81,7 +81,7 @@ async fn main_step(app: &App, row: &JobRow) -> Answer<StepId> {
 #[utoipa::path(get, path = "/v1/jobs/{job_id}/logs", operation_id = "jobs_logs", tag = "logs", params(("job_id" = String, Path), LogParams),
     responses((status = 200, body = String, content_type = "text/plain", headers(("X-Next-Offset" = u64))), (status = "default", body = Problem, content_type = "application/problem+json")))]
 async fn read(State(app): State<App>, caller: Caller, Segment(job): Segment<JobRef>, Params(q): Params<LogParams>) -> Answer<Response> {
-    let row = lookup(&app, &caller, job, Action::Read).await?;
+    let row = lookup(&app, &caller, job, Action::ReadContents).await?;
     if q.offset.is_some() && q.tail.is_some() {
         return Err(Fault::new("invalid_parameter", "tail", "offset and tail contradict each other", "use one of them").into());
     }
@@ -122,7 +122,7 @@ async fn follow(
     Segment(job): Segment<JobRef>,
     Params(q): Params<FollowParams>,
 ) -> Answer<Response> {
-    let row = lookup(&app, &caller, job, Action::Read).await?;
+    let row = lookup(&app, &caller, job, Action::ReadContents).await?;
     let step = match q.step {
         Some(step) => step,
         None => main_step(&app, &row).await?,

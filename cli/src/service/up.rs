@@ -24,7 +24,8 @@ const TOKEN_SECONDS: u64 = 30 * 86_400;
 const MARK: &str = "# Written by `berth up`; delete this line to keep your changes.";
 
 pub async fn run(args: UpArgs) -> anyhow::Result<()> {
-    start_logging("warn");
+    // A pool that loses its database while everything stops is no news, and slow statements are for `BERTH_LOG` to show.
+    start_logging("warn,sqlx_core=error,sqlx::query=error");
     let mut stopping = stop_signal()?;
     let data = data_dir(args.data_dir)?;
     let _lock = lock(&data)?;
@@ -50,6 +51,8 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     let join = join_token(&db).await?;
     let config = args.node.config(vec![url.clone()], Some(join), data.join("worker"))?;
     let node = config.node.clone();
+    // Safety: the call cannot fail and takes nothing.
+    let runs_as_root = config.run_as.is_none() && config.driver == "process" && unsafe { libc::geteuid() } == 0;
     let config = berth_worker::WorkerConfig {
         address: if config.address == node.as_str() { "127.0.0.1".to_owned() } else { config.address },
         ..config
@@ -59,10 +62,29 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
         write_client_config(&url, &token_file)?;
     }
     wait_for_node(&db, node.as_str(), &mut worker).await?;
+    if runs_as_root {
+        eprintln!(
+            "Jobs without an image run as root on this machine. --run-as USER makes them run as that user; do so before others submit."
+        );
+    }
     println!("{}", welcome(&url, node.as_str(), &user, &data, &token_file, args.no_client_config));
-    let early = tokio::select! {
-        _ = stopping.wait_for(|stop| *stop) => None,
-        ended = &mut worker => Some(ended),
+    let early = loop {
+        tokio::select! {
+            _ = stopping.wait_for(|stop| *stop) => break None,
+            ended = &mut worker => break Some(ended),
+            () = tokio::time::sleep(Duration::from_secs(1)) => {}
+        }
+        let (kept, revived) = tokio::task::spawn_blocking(move || {
+            let revived = postgres.revive();
+            (postgres, revived)
+        })
+        .await?;
+        postgres = kept;
+        match revived {
+            Ok(true) => eprintln!("Postgres had ended and was started again; what was committed is there."),
+            Ok(false) => {}
+            Err(error) => eprintln!("Postgres has ended and cannot be started again: {error}"),
+        }
     };
     if early.is_none() {
         println!("\nStopping. Running jobs go on; the next `berth up` finds them.");

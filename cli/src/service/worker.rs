@@ -53,12 +53,21 @@ pub struct NodeArgs {
     /// What runs jobs without a container image: process, or sim (nothing runs; for tests of scale).
     #[arg(long, env = "BERTH_DRIVER", default_value = "process", value_parser = ["process", "sim"])]
     pub driver: String,
-    /// What runs containers: crun, runc or a path [default: the first of them that works].
+    /// Who makes jobs' containers: oci (the worker itself, with crun or runc), or engine (Docker or podman, by the Docker Engine API).
+    #[arg(long, env = "BERTH_CONTAINER_DRIVER", default_value = "oci", value_parser = ["oci", "engine"])]
+    pub container_driver: String,
+    /// The engine's Unix socket [default: /var/run/docker.sock, or else /run/podman/podman.sock].
+    #[arg(long, env = "BERTH_ENGINE_SOCKET", value_name = "PATH")]
+    pub engine_socket: Option<PathBuf>,
+    /// What the driver oci runs containers with: crun, runc or a path [default: the first of them that works].
     #[arg(long, env = "BERTH_RUNTIME", value_name = "PROGRAM")]
     pub runtime: Option<String>,
-    /// Registries without TLS, beside those on loopback: registry.lan:5000.
+    /// Registries without TLS, for the driver oci, beside those on loopback: registry.lan:5000.
     #[arg(long, env = "BERTH_INSECURE_REGISTRIES", value_delimiter = ',', value_name = "HOST,…")]
     pub insecure_registries: Vec<String>,
+    /// Logins to registries, a file as docker login writes it; read at each pull [default: none].
+    #[arg(long, env = "BERTH_REGISTRY_AUTH", value_name = "FILE")]
+    pub registry_auth: Option<PathBuf>,
     /// Folders of CDI specs, which say how GPUs get into containers.
     #[arg(long, env = "BERTH_CDI_DIRS", value_delimiter = ',', default_value = "/etc/cdi,/var/run/cdi", value_name = "DIR,…")]
     pub cdi_dirs: Vec<String>,
@@ -97,8 +106,8 @@ impl NodeArgs {
     /// A worker's configuration.
     pub fn config(self, server: Vec<String>, join_token: Option<String>, state_dir: PathBuf) -> anyhow::Result<WorkerConfig> {
         let name = self.node.unwrap_or_else(|| host_name().split('.').next().unwrap_or("node").to_owned());
-        let node = NodeName::new(name).map_err(|f| anyhow::anyhow!("--node: {}; {}", f.detail, f.help))?;
         let binary = std::env::current_exe().context("this program's own file")?;
+        let node = NodeName::new(name).map_err(|f| anyhow::anyhow!("--node: {}; {}", f.detail, f.help))?;
         Ok(WorkerConfig {
             servers: server.into_iter().map(|s| s.trim_end_matches('/').to_owned()).collect(),
             address: self.node_address.unwrap_or_else(|| node.to_string()),
@@ -107,12 +116,15 @@ impl NodeArgs {
             state_dir,
             features: self.node_features.into_iter().filter(|f| !f.is_empty()).collect(),
             declared: Declared { cpus: self.node_cpus, memory: self.node_memory, gpus: self.node_gpus },
-            shim: vec![binary.display().to_string(), "shim".to_owned()],
+            engine_shim: vec![binary.display().to_string(), "shim".to_owned()],
             driver: self.driver,
             nvml_library: self.nvml_library,
             containers: Containers {
+                driver: self.container_driver,
+                engine_socket: self.engine_socket,
                 runtime: self.runtime,
                 insecure_registries: self.insecure_registries,
+                registry_auth: self.registry_auth,
                 cdi_dirs: self.cdi_dirs,
                 mounts: self.allow_mounts,
             },

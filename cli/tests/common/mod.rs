@@ -2,6 +2,8 @@
 
 #![allow(dead_code)]
 
+pub mod cgroups;
+pub mod engine;
 pub mod registry;
 
 use std::path::{Path, PathBuf};
@@ -173,8 +175,15 @@ impl Stack {
     pub fn pid_of(&self, log: &str) -> u32 {
         let log = self.path(log);
         let writes = |pid: u32| std::fs::read_link(format!("/proc/{pid}/fd/1")).is_ok_and(|target| target == log);
-        let pids = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|e| e.file_name().to_str()?.parse().ok());
-        pids.into_iter().find(|pid| writes(*pid)).expect("a process writes that log")
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            let mut pids = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|e| e.file_name().to_str()?.parse().ok());
+            if let Some(pid) = pids.find(|pid| writes(*pid)) {
+                return pid;
+            }
+            assert!(Instant::now() < deadline, "no process writes that log");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// A development token.

@@ -7,6 +7,10 @@ use std::process::{Child, Command, Stdio};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
+/// The user and password of a registry that asks for them, and what it keeps of them.
+const LOGIN: (&str, &str) = ("ann", "secret");
+const HASHED: &str = "ann:$2b$04$CRsWMoY9qgxMruMn/Mi1CunZKmCuopBdwjUo3XVIx4Hw6Wa2oIRDG\n";
+
 pub struct Registry {
     child: Child,
     pub address: String,
@@ -21,18 +25,33 @@ impl Drop for Registry {
 
 impl Registry {
     pub async fn start(dir: &Path) -> Registry {
+        Registry::start_with(&dir.join("registry"), "").await
+    }
+
+    /// One that lets nobody in without a login.
+    pub async fn start_with_login(dir: &Path) -> Registry {
+        let users = dir.join("users");
+        std::fs::write(&users, HASHED).unwrap();
+        let auth = format!("auth:\n  htpasswd:\n    realm: test\n    path: {}\n", users.display());
+        Registry::start_with(&dir.join("private"), &auth).await
+    }
+
+    /// What `docker login` would have written for it.
+    pub fn login_file(&self) -> String {
+        let (username, password) = LOGIN;
+        json!({ "auths": { &self.address: { "username": username, "password": password } } }).to_string()
+    }
+
+    async fn start_with(store: &Path, auth: &str) -> Registry {
         let port = super::free_port();
-        let config = dir.join("registry.yml");
-        let store = dir.join("registry");
-        std::fs::write(
-            &config,
-            format!("version: 0.1\nstorage:\n  filesystem:\n    rootdirectory: {}\nhttp:\n  addr: 127.0.0.1:{port}\n", store.display()),
-        )
-        .unwrap();
+        let config = store.with_extension("yml");
+        let storage = format!("storage:\n  filesystem:\n    rootdirectory: {}\n", store.display());
+        std::fs::write(&config, format!("version: 0.1\n{storage}http:\n  addr: 127.0.0.1:{port}\n{auth}")).unwrap();
         let child = Command::new("docker-registry").arg("serve").arg(&config).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let registry = Registry { child, address: format!("127.0.0.1:{port}") };
         let url = format!("http://{}/v2/", registry.address);
-        super::until("the registry answers", async || reqwest::get(&url).await.is_ok_and(|r| r.status() == 200)).await;
+        super::until("the registry answers", async || reqwest::get(&url).await.is_ok_and(|r| matches!(r.status().as_u16(), 200 | 401)))
+            .await;
         registry
     }
 
@@ -79,7 +98,10 @@ impl Registry {
             "layers": layers,
         });
         let url = format!("http://{}/v2/{name}/manifests/1", self.address);
-        let request = reqwest::Client::new().put(url).header("content-type", "application/vnd.oci.image.manifest.v1+json");
+        let request = reqwest::Client::new()
+            .put(url)
+            .basic_auth(LOGIN.0, Some(LOGIN.1))
+            .header("content-type", "application/vnd.oci.image.manifest.v1+json");
         let answer = request.body(manifest.to_string()).send().await.unwrap();
         assert_eq!(answer.status(), 201, "{}", answer.text().await.unwrap());
         format!("{}/{name}:1", self.address)
@@ -88,10 +110,12 @@ impl Registry {
     async fn push_blob(&self, name: &str, bytes: &[u8]) -> String {
         let digest = format!("sha256:{:x}", Sha256::digest(bytes));
         let http = reqwest::Client::new();
-        let begun = http.post(format!("http://{}/v2/{name}/blobs/uploads/", self.address)).send().await.unwrap();
+        let url = format!("http://{}/v2/{name}/blobs/uploads/", self.address);
+        let begun = http.post(url).basic_auth(LOGIN.0, Some(LOGIN.1)).send().await.unwrap();
         let location = begun.headers()["location"].to_str().unwrap().to_owned();
         let joint = if location.contains('?') { '&' } else { '?' };
-        let answer = http.put(format!("{location}{joint}digest={digest}")).body(bytes.to_vec()).send().await.unwrap();
+        let request = http.put(format!("{location}{joint}digest={digest}")).basic_auth(LOGIN.0, Some(LOGIN.1));
+        let answer = request.body(bytes.to_vec()).send().await.unwrap();
         assert_eq!(answer.status(), 201, "{}", answer.text().await.unwrap());
         digest
     }

@@ -495,7 +495,10 @@ type JobDetail struct {
 	EndTime      *time.Time `json:"end_time,omitempty"`
 	ExitCode     *int32     `json:"exit_code,omitempty"`
 	ExitSignal   *int32     `json:"exit_signal,omitempty"`
-	Hold         *Hold      `json:"hold,omitempty"`
+
+	// Hidden Fields of the spec that are left out because they are the owner's to read.
+	Hidden *[]string `json:"hidden,omitempty"`
+	Hold   *Hold     `json:"hold,omitempty"`
 
 	// IsExpediting It is requeued ahead of everything after a node's failure.
 	IsExpediting bool              `json:"is_expediting"`

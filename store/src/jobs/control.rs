@@ -6,6 +6,7 @@ use berth_model::step::StopReason;
 use sqlx::postgres::PgConnection;
 
 use crate::events::{self, NewEvent};
+use crate::jobs::array::settle_array;
 use crate::settle;
 use crate::wake::Topic;
 use crate::{Db, StoreError};
@@ -29,6 +30,8 @@ impl Db {
     pub async fn cancel_job(&self, job: u64, by: &str, grace_seconds: u64) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
         let id = job as i64;
+        // With the array's row in hand no further task can leave it.
+        settle::lock_jobs(&mut tx, &[id]).await?;
         let tasks: Vec<i64> = sqlx::query_scalar(
             "select job_id from jobs where array_job_id = $1 and state in ('pending', 'allocated', 'running', 'suspended', 'completing') order by job_id for update",
         )
@@ -53,10 +56,12 @@ impl Db {
 
     /// Releases a held job. An admin's hold is released only `as_admin`.
     pub async fn release_job(&self, job: u64, by: &str, as_admin: bool) -> Result<(), StoreError> {
-        let held: Option<Option<String>> =
-            sqlx::query_scalar("select hold from jobs where job_id = $1").bind(job as i64).fetch_optional(&self.pool).await?;
-        match held.ok_or_else(|| StoreError::NotFound(format!("job {job}")))?.as_deref() {
-            None => Ok(()),
+        let row: Option<(Option<String>, String)> =
+            sqlx::query_as("select hold, state from jobs where job_id = $1").bind(job as i64).fetch_optional(&self.pool).await?;
+        let (held, state) = row.ok_or_else(|| StoreError::NotFound(format!("job {job}")))?;
+        match held.as_deref() {
+            None if state == "pending" => Ok(()),
+            None => Err(wrong_state(job, &state, "pending")),
             Some("admin") if !as_admin => Err(StoreError::Conflict {
                 code: "held_by_admin",
                 detail: format!("job {job} is held by an administrator"),
@@ -68,17 +73,21 @@ impl Db {
 
     async fn set_hold(&self, job: u64, hold: Option<Hold>, by: &str) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
-        let changed = sqlx::query("update jobs set hold = $2, version = version + 1 where job_id = $1 and state = 'pending'")
-            .bind(job as i64)
-            .bind(hold.map(Hold::as_str))
-            .execute(&mut *tx)
-            .await?;
-        if changed.rows_affected() == 0 {
+        settle::lock_jobs(&mut tx, &[job as i64]).await?;
+        // Tasks that wait outside of their array's row (they were split off, or run again) are held with it.
+        let changed: Vec<i64> = sqlx::query_scalar(
+            "update jobs set hold = $2, version = version + 1 where (job_id = $1 or array_job_id = $1) and state = 'pending' returning job_id",
+        )
+        .bind(job as i64)
+        .bind(hold.map(Hold::as_str))
+        .fetch_all(&mut *tx)
+        .await?;
+        if changed.is_empty() {
             return Err(not_in_state(&mut tx, job, "pending").await?);
         }
         let kind = if hold.is_some() { "job.held" } else { "job.released" };
-        let event = NewEvent { kind, job_id: Some(job as i64), detail: Some(serde_json::json!({ "by": by })), ..NewEvent::default() };
-        events::append(&mut tx, &[event]).await?;
+        let event = |job| NewEvent { kind, job_id: Some(job), detail: Some(serde_json::json!({ "by": by })), ..NewEvent::default() };
+        events::append(&mut tx, &changed.into_iter().map(event).collect::<Vec<_>>()).await?;
         tx.commit().await?;
         self.wake.notify(Topic::Events);
         Ok(())
@@ -214,7 +223,7 @@ async fn cancel_one(tx: &mut PgConnection, job: i64, by: &str, grace_seconds: u6
                 .execute(&mut *tx)
                 .await?;
             events::append(tx, &[event("job.cancel_requested")]).await?;
-            settle::settle_array(tx, job).await?;
+            settle_array(tx, job).await?;
             Ok(Vec::new())
         }
         "pending" => {
@@ -247,10 +256,14 @@ async fn not_in_state(tx: &mut PgConnection, job: u64, wanted: &str) -> Result<S
     let state: Option<String> = sqlx::query_scalar("select state from jobs where job_id = $1").bind(job as i64).fetch_optional(tx).await?;
     Ok(match state {
         None => StoreError::NotFound(format!("job {job}")),
-        Some(state) => StoreError::Conflict {
-            code: "wrong_state",
-            detail: format!("job {job} is {state}, not {wanted}"),
-            help: format!("this can be done while the job is {wanted}"),
-        },
+        Some(state) => wrong_state(job, &state, wanted),
     })
+}
+
+fn wrong_state(job: u64, state: &str, wanted: &str) -> StoreError {
+    StoreError::Conflict {
+        code: "wrong_state",
+        detail: format!("job {job} is {state}, not {wanted}"),
+        help: format!("this can be done while the job is {wanted}"),
+    }
 }

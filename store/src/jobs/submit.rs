@@ -1,6 +1,6 @@
 //! Submission: many jobs in one statement, so that requests which arrive together share one commit.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use berth_model::array::ArraySpec;
 use berth_model::dependency::{Dependency, DependencyKind};
@@ -252,35 +252,61 @@ async fn add_dependencies(tx: &mut PgConnection, job: &NewJob, job_id: JobId) ->
     if on.is_empty() {
         return Ok(());
     }
-    let found: Vec<(i64, String, Option<At>)> =
-        sqlx::query_as("select job_id, state, start_time from jobs where job_id = any($1) and tenant = $2 order by job_id for share")
-            .bind(on.iter().copied().collect::<Vec<_>>())
+    let found: Vec<i64> =
+        sqlx::query_scalar("select job_id from jobs where job_id = any($1) and tenant = $2 order by job_id for no key update")
+            .bind(on.into_iter().collect::<Vec<_>>())
             .bind(&job.tenant)
             .fetch_all(&mut *tx)
             .await?;
-    let states: BTreeMap<i64, (String, bool)> = found.into_iter().map(|(id, state, start)| (id, (state, start.is_some()))).collect();
     for dependency in &job.dependencies {
-        let Some((state, has_started)) = states.get(&(dependency.job.0 as i64)) else {
-            return Err(StoreError::Refused(Fault::new(
+        let missing = || {
+            StoreError::Refused(Fault::new(
                 "dependency_not_found",
                 "dependencies",
-                format!("there is no job {}", dependency.job),
+                format!("there is no job {dependency}"),
                 "name jobs of your tenant that were submitted before this one",
-            )));
+            ))
         };
+        let on = dependency.job.0 as i64;
+        if !found.contains(&on) {
+            return Err(missing());
+        }
+        let on = match dependency.task {
+            Some(index) => task_of(tx, on, index as i32).await?.ok_or_else(missing)?,
+            None => on,
+        };
+        let (state, started): (String, Option<At>) =
+            sqlx::query_as("select state, start_time from jobs where job_id = $1").bind(on).fetch_one(&mut *tx).await?;
+        // Between arrays the feed looks task by task.
+        let is_by_task = dependency.kind == DependencyKind::AfterCorr && job.array.is_some();
+        let progress = if is_by_task { "waiting" } else { progress(dependency.kind, &state, started.is_some()) };
         sqlx::query(
             "insert into job_dependencies (job_id, on_job_id, kind, delay_minutes, progress) values ($1, $2, $3, $4, $5)
              on conflict (job_id, on_job_id, kind) do update set delay_minutes = greatest(job_dependencies.delay_minutes, excluded.delay_minutes)",
         )
         .bind(job_id.0 as i64)
-        .bind(dependency.job.0 as i64)
+        .bind(on)
         .bind(dependency.kind.as_str())
         .bind(dependency.delay_minutes as i32)
-        .bind(progress(dependency.kind, state, *has_started))
+        .bind(progress)
         .execute(&mut *tx)
         .await?;
     }
     Ok(())
+}
+
+/// The job of an array's task, which is split off if it has none yet.
+async fn task_of(tx: &mut PgConnection, array: i64, index: i32) -> Result<Option<i64>, StoreError> {
+    let started: Option<i64> =
+        sqlx::query_scalar("select job_id from jobs where array_job_id = $1 and array_index = $2 order by job_id desc limit 1")
+            .bind(array)
+            .bind(index)
+            .fetch_optional(&mut *tx)
+            .await?;
+    match started {
+        Some(job) => Ok(Some(job)),
+        None => Ok(super::array::split(tx, array, index, false).await?.map(|task| task.job_id)),
+    }
 }
 
 /// How a dependency stands, given the state of the job depended upon.

@@ -18,7 +18,7 @@ pub enum Layout {
 }
 
 /// Controllers that are used, where version 1 has them.
-const CONTROLLERS: [&str; 5] = ["memory", "pids", "cpuset", "cpuacct", "freezer"];
+const CONTROLLERS: [&str; 4] = ["memory", "pids", "cpuset", "cpuacct"];
 
 impl Layout {
     /// Looks at the machine; a layout that cannot be written counts as none.
@@ -76,6 +76,27 @@ impl Group {
         Group { layout: layout.clone(), name: name.to_owned() }
     }
 
+    /// The group in which a process is now; `None` if there is no such process or no writable cgroup.
+    pub fn of_process(layout: &Layout, pid: i32) -> Option<Group> {
+        let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+        let name = text.lines().find_map(|line| {
+            let (_, rest) = line.split_once(':')?;
+            let (controllers, path) = rest.split_once(':')?;
+            let is_meant = match layout {
+                Layout::V1(_) => controllers.split(',').any(|c| c == "memory"),
+                Layout::V2(_) => controllers.is_empty(),
+                Layout::None => false,
+            };
+            is_meant.then_some(path)
+        })?;
+        Some(Group::new(layout, name.trim_start_matches('/')))
+    }
+
+    /// Its path below the mount.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     fn folders(&self) -> Vec<(&str, PathBuf)> {
         match &self.layout {
             Layout::V1(controllers) => controllers.iter().map(|(c, root)| (c.as_str(), root.join(&self.name))).collect(),
@@ -91,7 +112,11 @@ impl Group {
     /// Makes the group and sets its limits.
     pub fn create(&self, limits: &Limits) -> io::Result<()> {
         for (controller, folder) in self.folders() {
-            make(&folder, controller, matches!(self.layout, Layout::V2(_)))?;
+            // Each group costs its making and removing: one that binds nothing is made only below one that does.
+            let binds = controller != "cpuset" || !limits.cores.is_empty() || folder.parent().is_some_and(Path::exists);
+            if binds {
+                make(&folder, controller, matches!(self.layout, Layout::V2(_)))?;
+            }
         }
         let list = limits.cores.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         match &self.layout {
@@ -127,7 +152,7 @@ impl Group {
 
     /// Files to which a process writes `0` to move itself into the group.
     pub fn join_files(&self) -> Vec<PathBuf> {
-        self.folders().into_iter().map(|(_, folder)| folder.join("cgroup.procs")).collect()
+        self.folders().into_iter().map(|(_, folder)| folder.join("cgroup.procs")).filter(|file| file.exists()).collect()
     }
 
     /// Processes in the group now.
@@ -143,18 +168,15 @@ impl Group {
         {
             return;
         }
-        let freezer = self.folder("freezer").map(|f| f.join("freezer.state"));
+        // From now on nothing in it can fork.
+        if let (Layout::V1(_), Some(folder)) = (&self.layout, self.folder("pids")) {
+            let _ = fs::write(folder.join("pids.max"), "0");
+        }
         for _ in 0..200 {
-            if let Some(state) = &freezer {
-                let _ = fs::write(state, "FROZEN");
-            }
             let processes = self.processes();
             for pid in &processes {
                 // Safety: a plain system call; the group holds only what the step started.
                 unsafe { libc::kill(*pid, libc::SIGKILL) };
-            }
-            if let Some(state) = &freezer {
-                let _ = fs::write(state, "THAWED");
             }
             if processes.is_empty() {
                 return;
@@ -191,21 +213,38 @@ impl Group {
         text.lines().find_map(|l| l.strip_prefix(name)?.trim().parse().ok())
     }
 
-    /// Removes the emptied group, and its job's when it was the last.
+    /// Removes the emptied group with those that an engine made in it, and its job's when it was the last. Runtimes and engines make it in
+    /// hierarchies too that are not used here.
     pub fn remove(&self) {
-        for (_, folder) in self.folders() {
-            // A group whose last process is just being reaped is busy for a moment.
-            for _ in 0..50 {
-                match fs::remove_dir(&folder) {
-                    Err(error) if error.kind() == io::ErrorKind::ResourceBusy => std::thread::sleep(std::time::Duration::from_millis(2)),
-                    _ => break,
-                }
+        let used = self.folders().into_iter().map(|(_, folder)| folder);
+        let others = mounts().into_iter().map(|root| root.join(&self.name));
+        for folder in used.chain(others) {
+            for inner in fs::read_dir(&folder).into_iter().flatten().flatten().filter(|e| e.file_type().is_ok_and(|t| t.is_dir())) {
+                remove_when_free(&inner.path());
             }
+            remove_when_free(&folder);
             if let Some(parent) = folder.parent().filter(|p| !p.ends_with("berth")) {
                 let _ = fs::remove_dir(parent);
             }
         }
     }
+}
+
+/// A group whose last process is just being reaped is busy for a moment.
+fn remove_when_free(folder: &Path) {
+    for _ in 0..50 {
+        match fs::remove_dir(folder) {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => std::thread::sleep(std::time::Duration::from_millis(2)),
+            _ => break,
+        }
+    }
+}
+
+/// Where cgroups of any kind are mounted.
+fn mounts() -> Vec<PathBuf> {
+    let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
+    let is_cgroup = |fields: &Vec<&str>| fields.get(2).is_some_and(|kind| kind.starts_with("cgroup"));
+    mounts.lines().map(|l| l.split(' ').collect::<Vec<_>>()).filter(is_cgroup).map(|fields| PathBuf::from(fields[1])).collect()
 }
 
 /// Makes a group and those above it up to the mount. Version 1's cpuset starts empty and must be given its parent's sets;

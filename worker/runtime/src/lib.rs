@@ -1,17 +1,18 @@
 //! How a node runs one step: cgroups, plain processes, containers, the shim.
 //!
 //! The node agent decides *what* must run; this crate knows *how*. Drivers stand behind one trait: `oci` (containers by crun or runc),
-//! `process` (cgroup and exec) and `sim` (nothing runs). A real step is looked after by a shim process that outlives the agent, so an
-//! agent that restarts finds its steps again through [`Runtime::list`].
+//! `engine` (containers by Docker or podman), `process` (cgroup and exec) and `sim` (nothing runs). A real step is looked after by a shim
+//! process that outlives the agent, so an agent that restarts finds its steps again through [`Runtime::list`].
 //!
-//! Without the feature `drivers` only what runs inside a container is left: [`tasks`] and [`container::init`].
+//! Without the feature `drivers` only what the small helper runs is left: [`shim`], [`tasks`] and [`container::init`].
 
 pub mod cgroup;
 pub mod container;
+#[cfg(feature = "drivers")]
+pub mod engine;
 pub mod fence;
 #[cfg(feature = "drivers")]
 pub mod process;
-#[cfg(feature = "drivers")]
 pub mod shim;
 #[cfg(feature = "drivers")]
 pub mod sim;

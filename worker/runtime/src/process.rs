@@ -52,24 +52,15 @@ impl StepDirs {
         dir.join("shim.lock").exists()
     }
 
-    /// Starts the shim, unless one holds the lock.
+    /// Starts the shim, unless one holds the lock. The lock is handed over as its standard input: with nothing to do between fork and
+    /// exec, the standard library can use `posix_spawn`, which copies no page tables of the agent.
     pub fn start_shim(&self, dir: &Path) -> Result<(), LaunchError> {
         let Some(lock) = lock(dir).map_err(|e| node_error(e.to_string()))? else { return Ok(()) };
         let [program, args @ ..] = self.shim.0.as_slice() else { return Err(node_error("there is no shim to start")) };
-        let inherited = lock.as_raw_fd();
         let mut command = Command::new(program);
         command.args(args).arg(dir).env_clear().env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // Safety: between fork and exec only system calls are made.
-        unsafe {
-            command.pre_exec(move || {
-                // A session of its own: no signal to the agent's group reaches it.
-                libc::setsid();
-                // The lock stays open across the exec.
-                libc::fcntl(inherited, libc::F_SETFD, 0);
-                Ok(())
-            });
-        }
+        // A group of its own: no signal to the agent's group reaches it.
+        command.process_group(0).stdin(Stdio::from(lock)).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().map_err(|e| node_error(format!("the shim did not start: {e}")))?;
         // Reaped when it ends; after a restart of the agent that is init's business.
         std::thread::spawn(move || child.wait());

@@ -1,5 +1,6 @@
-//! The shim: a small process that starts one step's tasks on this node, waits for them and writes down how they ended. It lives in a
-//! session of its own, so that it outlives the agent, and holds a lock on `shim.lock` for as long as it lives.
+//! The shim: a small process that starts one step's tasks on this node, waits for them and writes down how they ended. It
+//! leads a process group of its own, so that it outlives the agent, and holds a lock on `shim.lock`, its standard input, for as long as
+//! it lives.
 //!
 //! Files in the step's folder: `spec.json` (what to run), `cgroup.json` (its group's name), `pids` (the tasks), `shim.lock`,
 //! `exit.json` (how it ended, by rename).
@@ -18,7 +19,7 @@ use crate::{LaunchCause, LaunchSpec, StepExit, Usage};
 
 /// Looks after the step in `dir` to its end. What `berth shim <dir>` does.
 pub fn run(dir: &Path) -> io::Result<()> {
-    if dir.join(crate::container::BUNDLE).exists() {
+    if dir.join("runtime.json").exists() {
         return crate::container::shim::run(dir);
     }
     // Orphans of the tasks come to us instead of to init. Safety: the call takes no pointers.

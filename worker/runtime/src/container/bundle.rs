@@ -1,13 +1,13 @@
 //! The OCI configuration of a step's container: what crun and runc read as `config.json`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use container_device_interface::cache::{Cache, with_auto_refresh};
 use container_device_interface::spec_dirs::with_spec_dirs;
 use oci_spec::runtime::Spec;
 use serde_json::{Value, json};
 
-use super::{INIT_INSIDE, IO_INSIDE};
+use super::{INIT_INSIDE, IO_INSIDE, seccomp};
 use crate::cgroup::Layout;
 use crate::shim::group_name;
 use crate::{GpuDevice, LaunchCause, LaunchError, LaunchSpec};
@@ -23,7 +23,7 @@ pub struct Parts<'a> {
 }
 
 /// What process 1 may do; tasks that run as another user lose it all. (A small part of the usual engines' default.)
-const CAPABILITIES: [&str; 8] =
+pub const CAPABILITIES: [&str; 8] =
     ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_NET_BIND_SERVICE", "CAP_SETGID", "CAP_SETUID"];
 
 const MASKED: [&str; 9] = [
@@ -62,6 +62,7 @@ pub fn config(spec: &LaunchSpec, parts: &Parts) -> Result<Value, LaunchError> {
             "resources": resources(spec, parts.layout),
             "maskedPaths": MASKED,
             "readonlyPaths": READ_ONLY,
+            "seccomp": seccomp::profile(),
         },
     });
     if spec.gpus.is_empty() {
@@ -75,7 +76,8 @@ pub fn config(spec: &LaunchSpec, parts: &Parts) -> Result<Value, LaunchError> {
     inject(config, &spec.gpus, known)
 }
 
-fn cdi_cache(dirs: &[String]) -> Result<Cache, LaunchError> {
+/// What the node's CDI specs know.
+pub fn cdi_cache(dirs: &[String]) -> Result<Cache, LaunchError> {
     let mut cache = Cache::default();
     let dirs: Vec<&str> = dirs.iter().map(String::as_str).collect();
     cache.configure(vec![with_spec_dirs(&dirs), with_auto_refresh(false)]);
@@ -136,17 +138,22 @@ fn mounts(spec: &LaunchSpec, parts: &Parts) -> Vec<Value> {
     for file in ["/etc/resolv.conf", "/etc/hosts"].map(Path::new).into_iter().filter(|f| f.exists()) {
         mounts.push(bind(file, file, true));
     }
-    let mut seen: Vec<PathBuf> = Vec::new();
-    let outputs = spec.tasks.iter().flat_map(|t| [t.stdout.parent(), t.stderr.parent()]).flatten();
-    for path in outputs.chain(spec.scratch_dir.as_deref()).chain(spec.agent_socket.as_deref()) {
-        if !seen.iter().any(|s| s == path) {
-            seen.push(path.to_owned());
-            mounts.push(bind(path, path, false));
-        }
-    }
+    mounts.extend(host_folders(spec).into_iter().map(|path| bind(path, path, false)));
     mounts.extend(spec.tools_dir.as_deref().map(|dir| bind(dir, dir, true)));
     mounts.extend(spec.mounts.iter().map(|m| bind(&m.source, &m.target, m.read_only)));
     mounts
+}
+
+/// What the container sees at the same place as the host and may write to: folders of output, scratch, the agent's socket.
+pub fn host_folders(spec: &LaunchSpec) -> Vec<&Path> {
+    let mut seen: Vec<&Path> = Vec::new();
+    let outputs = spec.tasks.iter().flat_map(|t| [t.stdout.parent(), t.stderr.parent()]).flatten();
+    for path in outputs.chain(spec.scratch_dir.as_deref()).chain(spec.agent_socket.as_deref()) {
+        if !seen.contains(&path) {
+            seen.push(path);
+        }
+    }
+    seen
 }
 
 /// Exposes one device node of the host.
@@ -189,6 +196,6 @@ fn inject(config: Value, gpus: &[GpuDevice], mut cache: Cache) -> Result<Value, 
     serde_json::to_value(spec).map_err(|e| device_error(e.to_string()))
 }
 
-fn device_error(detail: String) -> LaunchError {
+pub fn device_error(detail: String) -> LaunchError {
     LaunchError { cause: LaunchCause::DeviceError, detail }
 }

@@ -16,6 +16,7 @@ use oci_client::{Client, Reference};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::auth::Logins;
 use super::unpack::unpack;
 use crate::{LaunchCause, LaunchError};
 
@@ -44,6 +45,7 @@ pub struct Images {
     http: Client,
     /// Registries without TLS, beside those on loopback.
     insecure: Vec<String>,
+    logins: Logins,
     /// One puller a layer.
     pulling: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
     /// Tags that were looked up just now.
@@ -56,7 +58,7 @@ const FRESH: Duration = Duration::from_secs(10);
 const TRIES: u32 = 3;
 
 impl Images {
-    pub fn open(root: &Path, insecure: Vec<String>) -> io::Result<Images> {
+    pub fn open(root: &Path, insecure: Vec<String>, logins: Logins) -> io::Result<Images> {
         for part in ["l", "partial", "manifests"] {
             fs::create_dir_all(root.join(part))?;
         }
@@ -64,19 +66,12 @@ impl Images {
         for entry in fs::read_dir(root.join("partial"))?.flatten() {
             let _ = fs::remove_dir_all(entry.path()).or_else(|_| fs::remove_file(entry.path()));
         }
-        let client = |protocol| {
-            Client::new(ClientConfig {
-                protocol,
-                connect_timeout: Some(Duration::from_secs(10)),
-                read_timeout: Some(Duration::from_secs(60)),
-                ..ClientConfig::default()
-            })
-        };
         Ok(Images {
             root: root.canonicalize()?,
             https: client(ClientProtocol::Https),
             http: client(ClientProtocol::Http),
             insecure,
+            logins,
             pulling: Mutex::default(),
             fresh: Mutex::default(),
         })
@@ -115,16 +110,25 @@ impl Images {
         unreachable!("the loop returns")
     }
 
-    fn client(&self, reference: &Reference) -> &Client {
+    /// Of its own where a login is shown: a client keeps to the first login that it was given for a registry.
+    fn client(&self, reference: &Reference, has_login: bool) -> Client {
         let registry = reference.resolve_registry();
         let host = registry.rsplit_once(':').map_or(registry, |(host, _)| host);
         let is_loopback = matches!(host, "localhost" | "127.0.0.1" | "[::1]");
-        if is_loopback || self.insecure.iter().any(|r| r == registry) { &self.http } else { &self.https }
+        let is_plain = is_loopback || self.insecure.iter().any(|r| r == registry);
+        match (is_plain, has_login) {
+            (true, true) => client(ClientProtocol::Http),
+            (false, true) => client(ClientProtocol::Https),
+            (true, false) => self.http.clone(),
+            (false, false) => self.https.clone(),
+        }
     }
 
     async fn pull(&self, reference: &Reference) -> Result<Image, LaunchError> {
-        let client = self.client(reference);
-        let auth = RegistryAuth::Anonymous;
+        let auth = self.logins.for_client(reference.registry())?;
+        let client = self.client(reference, auth != RegistryAuth::Anonymous);
+        // For layers of an image whose manifest is known.
+        client.store_auth_if_needed(reference.resolve_registry(), &auth).await;
         let digest = match reference.digest() {
             Some(digest) => digest.to_owned(),
             None => client.fetch_manifest_digest(reference, &auth).await.map_err(registry_error)?,
@@ -230,6 +234,15 @@ impl Images {
         }
         image(found.digest.clone(), layers, &config)
     }
+}
+
+fn client(protocol: ClientProtocol) -> Client {
+    Client::new(ClientConfig {
+        protocol,
+        connect_timeout: Some(Duration::from_secs(10)),
+        read_timeout: Some(Duration::from_secs(60)),
+        ..ClientConfig::default()
+    })
 }
 
 #[derive(Deserialize)]

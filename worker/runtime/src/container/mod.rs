@@ -1,8 +1,11 @@
 //! Steps in OCI containers. A step's tasks on a node share one container, so that they share memory and see the same devices.
 //!
-//! [`images`] pulls and unpacks layers, [`unpack`] makes them overlay layers, [`bundle`] writes the OCI configuration, [`oci`] is the
-//! driver, [`shim`] looks after the running container, and [`init`] is its process 1.
+//! [`images`] pulls and unpacks layers with the logins of [`auth`], [`unpack`] makes them overlay layers, [`bundle`] writes the OCI configuration with the profile
+//! of `seccomp`, [`oci`] is the driver, [`steps`] what it has in common with the driver [`crate::engine`], [`shim`] looks after the running
+//! container, and [`init`] is its process 1.
 
+#[cfg(feature = "drivers")]
+pub mod auth;
 #[cfg(feature = "drivers")]
 pub mod bundle;
 #[cfg(feature = "drivers")]
@@ -11,7 +14,10 @@ pub mod init;
 #[cfg(feature = "drivers")]
 pub mod oci;
 #[cfg(feature = "drivers")]
+mod seccomp;
 pub mod shim;
+#[cfg(feature = "drivers")]
+pub mod steps;
 #[cfg(feature = "drivers")]
 mod unpack;
 

@@ -63,6 +63,7 @@ class JobDetail:
         array (ArrayView | None | Unset):
         array_job_id (int | None | Unset): The array this job is a task of.
         array_index (int | None | Unset):
+        hidden (list[str] | Unset): Fields of the spec that are left out because they are the owner's to read.
     """
 
     job_id: int
@@ -99,6 +100,7 @@ class JobDetail:
     array: ArrayView | None | Unset = UNSET
     array_job_id: int | None | Unset = UNSET
     array_index: int | None | Unset = UNSET
+    hidden: list[str] | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -246,6 +248,10 @@ class JobDetail:
         else:
             array_index = self.array_index
 
+        hidden: list[str] | Unset = UNSET
+        if not isinstance(self.hidden, Unset):
+            hidden = self.hidden
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -301,6 +307,8 @@ class JobDetail:
             field_dict["array_job_id"] = array_job_id
         if array_index is not UNSET:
             field_dict["array_index"] = array_index
+        if hidden is not UNSET:
+            field_dict["hidden"] = hidden
 
         return field_dict
 
@@ -540,6 +548,8 @@ class JobDetail:
 
         array_index = _parse_array_index(d.pop("array_index", UNSET))
 
+        hidden = cast(list[str], d.pop("hidden", UNSET))
+
         job_detail = cls(
             job_id=job_id,
             name_ref=name_ref,
@@ -575,6 +585,7 @@ class JobDetail:
             array=array,
             array_job_id=array_job_id,
             array_index=array_index,
+            hidden=hidden,
         )
 
         job_detail.additional_properties = d
