@@ -49,12 +49,14 @@ impl Default for Settings {
     }
 }
 
+#[derive(Clone)]
 pub(crate) struct Entry {
     pub job: JobSnapshot,
     pub key: KeyId,
 }
 
 /// A start that the loop has neither confirmed nor retracted.
+#[derive(Clone)]
 pub(crate) struct Unconfirmed {
     pub end: Micros,
     pub nodes: Vec<NodeAllocation>,
@@ -78,7 +80,7 @@ pub(crate) struct News {
 }
 
 /// What the engine was told, and what it has started since.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct World {
     pub policy: Policy,
     pub partitions: BTreeMap<Name, Partition>,
@@ -115,6 +117,20 @@ impl Engine {
 
     pub fn with_settings(settings: Settings) -> Self {
         Engine { settings, ..Engine::default() }
+    }
+
+    /// An engine of the same state, for full plans: it has nothing that quick ones go on from.
+    pub(crate) fn fork(&self) -> Engine {
+        Engine {
+            settings: self.settings,
+            world: self.world.clone(),
+            keys: self.keys.clone(),
+            fleet: self.fleet.clone(),
+            clock: self.clock,
+            pending: self.pending,
+            is_fleet_stale: self.is_fleet_stale,
+            ..Engine::default()
+        }
     }
 
     /// Takes in a change. Repeating one changes nothing.

@@ -5,11 +5,12 @@
 //!
 //! The rooms, in the order of a plan: [`eligible`] and [`priority`] ([`queue`], [`order`], [`predict`]), [`shape`] and [`fit`], [`profile`] ([`timeline`],
 //! [`gaps`], [`filling`]) and [`search`] ([`singles`], [`floors`]), [`backfill`], [`place`], [`explain`] ([`verdicts`]). [`fleet`] keeps the
-//! nodes, [`engine`] the state that events change, [`full`] and [`quick`] the two plans.
+//! nodes, [`engine`] the state that events change, [`full`] and [`quick`] the two plans, and [`dry_run`] a plan that is only asked about.
 
 mod amount;
 mod backfill;
 mod bookings;
+mod dry_run;
 mod eligible;
 mod engine;
 mod explain;
@@ -37,6 +38,7 @@ mod tiers;
 mod timeline;
 mod verdicts;
 
+pub use dry_run::DryRun;
 pub use engine::{Engine, Settings};
 pub use order::{Order, Rest};
 pub use plan::{Plan, Start};
