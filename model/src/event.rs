@@ -28,6 +28,21 @@ pub enum Event {
     Job(Box<JobSnapshot>),
     /// A job that ended or vanished: it holds nothing any more.
     JobGone(JobId),
+    RecentRuns(RecentRuns),
+}
+
+/// How long a user's last jobs ran, whatever ended them: what run times are predicted from. Where none is told, a job is taken to run up to its time limit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecentRuns {
+    pub tenant: Name,
+    pub user: Name,
+    /// Of at most [`RecentRuns::KEPT`] jobs, the last to end first.
+    pub seconds: Vec<Seconds>,
+}
+
+impl RecentRuns {
+    /// More are not looked at.
+    pub const KEPT: usize = 2;
 }
 
 /// A live job with all that planning needs. The strings of users have been parsed at the edge.

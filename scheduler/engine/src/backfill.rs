@@ -50,10 +50,23 @@ pub struct Outcome {
     pub started: usize,
 }
 
-/// Walks `queue` in its order.
-pub fn walk(pass: &mut Pass<'_>, queue: &[Queued], depth: usize, starts: &mut Vec<Start>) -> Vec<Outcome> {
+/// Walks `queue` in its order until `depth` starts are planned; then, if there are `lengths`, tries the shortest of the rest first.
+/// The outcomes are in the order of the queue.
+pub fn walk(pass: &mut Pass<'_>, queue: &[Queued], depth: usize, lengths: Option<&[Micros]>, starts: &mut Vec<Start>) -> Vec<Outcome> {
     let mut planned = 0;
-    queue.iter().map(|queued| consider(pass, queued, depth, &mut planned, starts)).collect()
+    let mut outcomes: Vec<(usize, Outcome)> = Vec::with_capacity(queue.len());
+    let mut order: Vec<usize> = (0..queue.len()).collect();
+    let mut is_sorted = lengths.is_none();
+    for at in 0..order.len() {
+        if let Some(lengths) = lengths.filter(|_| !is_sorted && planned >= depth) {
+            order[at..].sort_by_key(|i| lengths[*i]);
+            is_sorted = true;
+        }
+        let i = order[at];
+        outcomes.push((i, consider(pass, &queue[i], depth, &mut planned, starts)));
+    }
+    outcomes.sort_unstable_by_key(|(i, _)| *i);
+    outcomes.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
 /// Starts or plans one job, or the tasks of one array. `planned` counts planned starts up to `depth`.

@@ -14,31 +14,49 @@ use crate::amount::{Micros, micros, span};
 use crate::bookings::Bookings;
 use crate::fleet::{Fleet, Holding, NodeIdx};
 use crate::keys::{Key, KeyId, Keys};
+use crate::order::{Order, Rest};
 use crate::plan::Plan;
+use crate::predict::Predictions;
 use crate::profile::Profile;
 use crate::standing::Standing;
 
 /// How far the engine goes.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Planned starts made in a full plan, at the most. Jobs beyond are only tried now. All by default.
+    /// Planned starts made in a full plan, at the most: 1 is EASY backfill. Jobs beyond are only tried now. All by default.
     pub depth: usize,
     /// Time past its limit after which a running job is called overdue.
     pub grace_seconds: u64,
+    /// Who goes first among jobs of equal priority.
+    pub order: Order,
+    /// In which order jobs beyond `depth` are tried.
+    pub rest: Rest,
+    /// Jobs are taken to run as long as the user's last ones (told by [`Event::RecentRuns`]) where [`Rest::Shortest`] compares them.
+    pub is_predicted: bool,
+}
+
+impl Settings {
+    /// Our own policy, explained in the room `order`: urgent jobs first, the head with a planned start, the rest by predicted length.
+    pub fn urgency() -> Self {
+        let order = Order::Urgency { patience_seconds: 30 * 86_400 };
+        Settings { depth: 1, order, rest: Rest::Shortest, is_predicted: true, ..Settings::default() }
+    }
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { depth: usize::MAX, grace_seconds: 30 }
+        Settings { depth: usize::MAX, grace_seconds: 30, order: Order::Submission, rest: Rest::InOrder, is_predicted: false }
     }
 }
 
+#[derive(Clone)]
 pub(crate) struct Entry {
     pub job: JobSnapshot,
     pub key: KeyId,
 }
 
 /// A start that the loop has neither confirmed nor retracted.
+#[derive(Clone)]
 pub(crate) struct Unconfirmed {
     pub end: Micros,
     pub nodes: Vec<NodeAllocation>,
@@ -62,7 +80,7 @@ pub(crate) struct News {
 }
 
 /// What the engine was told, and what it has started since.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct World {
     pub policy: Policy,
     pub partitions: BTreeMap<Name, Partition>,
@@ -70,6 +88,7 @@ pub(crate) struct World {
     pub nodes: BTreeMap<NodeName, Arc<Node>>,
     pub jobs: BTreeMap<JobId, Entry>,
     pub unconfirmed: BTreeMap<(JobId, Option<u32>), Unconfirmed>,
+    pub predictions: Predictions,
 }
 
 /// The planner's state.
@@ -100,9 +119,23 @@ impl Engine {
         Engine { settings, ..Engine::default() }
     }
 
+    /// An engine of the same state, for full plans: it has nothing that quick ones go on from.
+    pub(crate) fn fork(&self) -> Engine {
+        Engine {
+            settings: self.settings,
+            world: self.world.clone(),
+            keys: self.keys.clone(),
+            fleet: self.fleet.clone(),
+            clock: self.clock,
+            pending: self.pending,
+            is_fleet_stale: self.is_fleet_stale,
+            ..Engine::default()
+        }
+    }
+
     /// Takes in a change. Repeating one changes nothing.
     pub fn apply(&mut self, event: Event) {
-        self.news.is_large |= !matches!(event, Event::Job(_) | Event::JobGone(_));
+        self.news.is_large |= !matches!(event, Event::Job(_) | Event::JobGone(_) | Event::RecentRuns(_));
         match event {
             Event::Policy(policy) => self.world.policy = policy,
             Event::Qos(qos) => {
@@ -120,6 +153,7 @@ impl Engine {
             Event::NodeRemoved(name) => self.is_fleet_stale |= self.world.nodes.remove(&name).is_some(),
             Event::Job(job) => self.set_job(*job),
             Event::JobGone(job) => self.remove_job(job),
+            Event::RecentRuns(runs) => self.world.predictions.learn(runs),
         }
     }
 

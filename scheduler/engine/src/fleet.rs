@@ -65,7 +65,7 @@ pub struct FleetNode {
     pub holdings: Vec<Holding>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Fleet {
     pub nodes: Vec<FleetNode>,
     pub classes: Vec<Class>,
@@ -75,7 +75,7 @@ pub struct Fleet {
 }
 
 /// Who belongs to a partition.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Membership {
     is_all: bool,
     names: BTreeSet<NodeName>,

@@ -11,6 +11,7 @@ use crate::backfill::{self, Queued};
 use crate::engine::{Engine, limit_of};
 use crate::fit::Fitness;
 use crate::keys::KeyId;
+use crate::order;
 use crate::pass::Pass;
 use crate::plan::Plan;
 use crate::priority::Scale;
@@ -30,7 +31,7 @@ impl Engine {
         self.clock = now;
         let mut standing = Standing::default();
         self.watch_running(now, &mut plan, &mut standing);
-        let scale = Scale::new(&self.world.policy, &self.world.partitions, &self.world.qos, now);
+        let scale = Scale::new(&self.world.policy, &self.world.partitions, &self.world.qos, now).ordered(self.settings.order, &self.fleet);
         let ranked = queue::rank(&self.world, &scale);
         let (rules, elders) = (queue::rules(&self.world, now), queue::elders(&self.world));
         let mut queue: Vec<Queued> = Vec::with_capacity(ranked.len());
@@ -59,7 +60,8 @@ impl Engine {
         if pass.profile.clamp_overdue(pass.fleet, now) {
             plan.wake_by(timestamp(now.saturating_add(SECOND)));
         }
-        let outcomes = backfill::walk(&mut pass, &queue, self.settings.depth, &mut plan.starts);
+        let lengths = order::lengths(&self.world, &queue, self.settings.rest, self.settings.is_predicted);
+        let outcomes = backfill::walk(&mut pass, &queue, self.settings.depth, lengths.as_deref(), &mut plan.starts);
 
         let in_queue = ranked.iter().zip(&judged).filter_map(|(ranked, judged)| Some((&queue[*judged.as_ref().ok()?], ranked.place)));
         standing.group(in_queue, &self.keys);

@@ -43,7 +43,7 @@ impl Key {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct KeyEntry {
     pub key: Arc<Key>,
     uses: u32,
@@ -52,7 +52,7 @@ pub struct KeyEntry {
 }
 
 /// Keys in use. Ids are reused and never decide anything.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Keys {
     pub entries: Vec<KeyEntry>,
     ids: BTreeMap<Arc<Key>, KeyId>,

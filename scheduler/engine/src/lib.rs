@@ -3,13 +3,14 @@
 //! Pure: no I/O, no wall clock, no randomness. The same events and the same instants give the same plans. The policy is Slurm's
 //! (backfill over a profile of free resources); where it differs, time is half-open intervals and devices are planned singly.
 //!
-//! The rooms, in the order of a plan: [`eligible`] and [`priority`] ([`queue`]), [`shape`] and [`fit`], [`profile`] ([`timeline`],
+//! The rooms, in the order of a plan: [`eligible`] and [`priority`] ([`queue`], [`order`], [`predict`]), [`shape`] and [`fit`], [`profile`] ([`timeline`],
 //! [`gaps`], [`filling`]) and [`search`] ([`singles`], [`floors`]), [`backfill`], [`place`], [`explain`] ([`verdicts`]). [`fleet`] keeps the
-//! nodes, [`engine`] the state that events change, [`full`] and [`quick`] the two plans.
+//! nodes, [`engine`] the state that events change, [`full`] and [`quick`] the two plans, and [`dry_run`] a plan that is only asked about.
 
 mod amount;
 mod backfill;
 mod bookings;
+mod dry_run;
 mod eligible;
 mod engine;
 mod explain;
@@ -20,9 +21,11 @@ mod floors;
 mod full;
 mod gaps;
 mod keys;
+mod order;
 mod pass;
 mod place;
 mod plan;
+mod predict;
 mod priority;
 mod profile;
 mod queue;
@@ -35,5 +38,7 @@ mod tiers;
 mod timeline;
 mod verdicts;
 
+pub use dry_run::DryRun;
 pub use engine::{Engine, Settings};
+pub use order::{Order, Rest};
 pub use plan::{Plan, Start};

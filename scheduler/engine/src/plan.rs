@@ -9,7 +9,7 @@ use jiff::Timestamp;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     pub now: Timestamp,
-    /// What starts now, in queue order.
+    /// What starts now, in the order in which it was tried: that of the queue, or as [`Rest`](crate::Rest) says.
     pub starts: Vec<Start>,
     /// Every pending job was considered. Else the plan answers events alone, and speaks only of jobs whose answer it changed.
     pub is_full: bool,

@@ -12,7 +12,7 @@
 //! now because of the events, but for chains: a job that starts early leaves its planned place to nobody until the next full plan,
 //! which ranks everything anew and lets a new job of high priority go ahead of planned starts behind it.
 //!
-//! Changes of nodes, partitions, QOS and policy, and singletons, are left to a full plan. The caller decides how often that is
+//! Changes of nodes, partitions, QOS and policy, singletons, and other orders than Slurm's, are left to a full plan. The caller decides how often that is
 //! made besides.
 
 use std::cmp::Reverse;
@@ -29,6 +29,7 @@ use crate::engine::{Engine, News, World, limit_of};
 use crate::explain;
 use crate::fit::Fitness;
 use crate::fleet::{Fleet, NodeIdx};
+use crate::order::{Order, Rest};
 use crate::pass::Pass;
 use crate::plan::Plan;
 use crate::priority::{Place, Scale};
@@ -98,7 +99,8 @@ impl Engine {
 
     fn is_quick_enough(&self, now: Micros) -> bool {
         let is_singleton = |job: &JobId| self.world.jobs.get(job).is_some_and(|e| e.job.is_singleton);
-        !self.news.is_large && now >= self.clock && !self.news.arrived.iter().any(is_singleton)
+        let is_in_order = self.settings.order == Order::Submission && self.settings.rest == Rest::InOrder;
+        is_in_order && !self.news.is_large && now >= self.clock && !self.news.arrived.iter().any(is_singleton)
     }
 
     /// Jobs that came or changed, or whose begin time has come.

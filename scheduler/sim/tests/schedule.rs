@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use berth_engine::Settings;
 use berth_model::event::{Event, JobSnapshot};
 use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos};
 use berth_model::resources::{GpuDemand, Inventory, MemoryDemand, NumaNode, Shape};
 use berth_model::state::JobState;
 use berth_model::{Bytes, JobId, Name, NodeName};
-use berth_sim::{Schedule, SimJob, simulate};
+use berth_sim::{Schedule, SimJob};
 use jiff::{SignedDuration, Timestamp};
 
 fn noon() -> Timestamp {
@@ -82,6 +83,10 @@ fn job(id: u64, submitted: i64, nodes: u32, limit: u64, length: u64) -> SimJob {
         attempt: None,
     };
     SimJob { job, runtime: length * 60 }
+}
+
+fn simulate(world: Vec<Event>, jobs: Vec<SimJob>) -> Schedule {
+    berth_sim::simulate(Settings::default(), world, jobs, &mut |_| ())
 }
 
 /// Start and end of each job, in minutes after noon.

@@ -5,7 +5,7 @@ mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_engine::{Engine, Plan};
+use berth_engine::{DryRun, Engine, Plan, Settings};
 use berth_model::event::Event;
 use berth_model::{JobId, NodeName, hostlist};
 use jiff::{SignedDuration, Timestamp};
@@ -106,8 +106,12 @@ struct Story {
 
 impl Story {
     fn new(kinds: &[usize]) -> Story {
+        Story::with(Settings::default(), kinds)
+    }
+
+    fn with(settings: Settings, kinds: &[usize]) -> Story {
         let world = World::of(kinds);
-        Story { engines: vec![world.engine(), world.engine()], world, planned: Planned::new(), next_job: 1 }
+        Story { engines: vec![world.engine(settings), world.engine(settings)], world, planned: Planned::new(), next_job: 1 }
     }
 
     fn tell(&mut self, event: Event) {
@@ -235,7 +239,7 @@ proptest! {
             story.pass(seconds)?;
             let is_calm = story.happen(&happening);
             let is_full = matches!(happening, Happening::FullPlan);
-            let mut rebuilt = story.world.engine();
+            let mut rebuilt = story.world.engine(Settings::default());
             let before = story.planned.clone();
             let plan = story.plan(is_full)?;
             if plan.is_full {
@@ -250,6 +254,35 @@ proptest! {
                 prop_assert!(when <= then, "the head of the queue was planned at {} and now is at {}", then, when);
             }
             head = first;
+        }
+    }
+
+    /// A dry run's answer is what the plan says of the job once it is submitted, and asking changes nothing: of two engines one is
+    /// asked after each happening, and their plans stay the same. In either order of the queue.
+    #[test]
+    fn a_dry_run_tells_the_plan(kinds in any_fleet(), happenings in prop::collection::vec(any_happening(), 1..30), ask in any_ask(), by_urgency in any::<bool>()) {
+        let settings = if by_urgency { Settings::urgency() } else { Settings::default() };
+        let mut story = Story::with(settings, &kinds);
+        for (happening, seconds) in happenings {
+            if by_urgency {
+                // Every plan is a full one; the head may change hands.
+                story.jump(seconds);
+            } else {
+                story.pass(seconds)?;
+            }
+            story.happen(&happening);
+            let now = at(story.world.now);
+            let asked = job(1_000_000, &ask);
+            let answer = story.engines[0].dry_run(asked.clone(), now);
+            let mut later = story.world.engine(settings);
+            later.apply(Event::Job(Box::new(asked.clone())));
+            let plan = later.plan(now);
+            let starts: Vec<_> = plan.starts.iter().filter(|start| start.job == asked.id).cloned().collect();
+            let verdict = plan.verdicts.iter().find(|verdict| verdict.job == asked.id).cloned();
+            prop_assert!(starts.len() + usize::from(verdict.is_some()) == 1);
+            prop_assert_eq!(answer, DryRun { starts, verdict });
+            let plan = story.plan(matches!(happening, Happening::FullPlan))?;
+            story.take(&plan)?;
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_engine::{Engine, Plan};
+use berth_engine::{Engine, Plan, Settings};
 use berth_model::event::{Event, JobSnapshot, RunningAttempt};
 use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos};
@@ -163,8 +163,8 @@ impl World {
         events
     }
 
-    pub fn engine(&self) -> Engine {
-        let mut engine = Engine::new();
+    pub fn engine(&self, settings: Settings) -> Engine {
+        let mut engine = Engine::with_settings(settings);
         self.events().into_iter().for_each(|event| engine.apply(event));
         engine
     }
