@@ -76,13 +76,6 @@ pub async fn cancel(client: &Client, args: CancelArgs) -> anyhow::Result<ExitCod
 
 async fn one(client: &Client, args: &CancelArgs, job: &str) -> anyhow::Result<Outcome> {
     let job = segment(job)?;
-    if job.contains('_') {
-        // A task that has not started is the array's: an order to it would be one to all.
-        let found = client.get(&format!("/v1/jobs/{job}"), &[]).await?;
-        if text(&found, "name_ref") != job {
-            bail!("job {job} has not started; a waiting task cannot be cancelled apart from its array yet");
-        }
-    }
     let (verb, body) = match &args.signal {
         Some(signal) => ("signal", json!({ "signal": signal, "full": args.full })),
         None => ("cancel", args.grace.map_or_else(|| json!({}), |grace| json!({ "grace_seconds": grace }))),
