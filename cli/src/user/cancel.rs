@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use berth_model::array::ArraySpec;
 use futures::StreamExt;
 use serde_json::{Value, json};

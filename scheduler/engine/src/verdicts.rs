@@ -18,8 +18,9 @@ use crate::keys::{KeyId, Keys};
 use crate::plan::Plan;
 use crate::priority::{Scale, Score};
 
-/// What is said of grounds: kept from a full plan for the quick ones after it.
-pub type Grounds = HashMap<*const Candidates, Ground>;
+/// What is said of grounds, by their address: kept from a full plan for the quick ones after it. The ground kept beside it keeps the
+/// address from being given to another.
+pub type Grounds = HashMap<usize, (Arc<Candidates>, Ground)>;
 
 pub struct Writer<'a> {
     pub fleet: &'a Fleet,
@@ -87,8 +88,9 @@ impl<'a> Writer<'a> {
     fn common(&mut self, key: KeyId) -> Option<&(Arc<Fit>, Common)> {
         let entry = &self.keys.entries[key as usize];
         let fit = entry.fit.as_ref()?;
-        let ground =
-            self.grounds.entry(Arc::as_ptr(&fit.candidates)).or_insert_with(|| explain::ground(self.fleet, self.filling, &fit.candidates));
+        let (address, candidates) = (Arc::as_ptr(&fit.candidates) as usize, &fit.candidates);
+        let (_, ground) =
+            self.grounds.entry(address).or_insert_with(|| (candidates.clone(), explain::ground(self.fleet, self.filling, candidates)));
         Some(self.common.entry(key).or_insert_with(|| {
             let has_room = explain::has_room(self.fleet, self.filling, fit);
             (fit.clone(), Common::of(&entry.key.ground.partition, &entry.key.shape, ground, has_room))
