@@ -110,7 +110,7 @@ impl Term<'_> {
     fn apply(&mut self, events: Vec<Event>) {
         for event in events {
             match &event {
-                Event::Policy(policy) => self.policy = *policy,
+                Event::Policy(policy) => self.policy = policy.clone(),
                 Event::JobGone(job) => {
                     self.written.remove(job);
                 }

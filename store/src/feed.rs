@@ -11,6 +11,7 @@ use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos};
 use berth_model::resources::NodeAllocation;
 use berth_model::state::JobState;
+use berth_model::tres::Charge;
 use berth_model::{JobId, Name, NodeName};
 use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection};
@@ -264,6 +265,7 @@ impl LiveJob {
             number: self.attempt as u32,
             allocated_at: allocated_at.0,
             started_at: self.started_at.map(|at| at.0),
+            charge: Charge::default(),
             nodes: self.held.map(|h| h.0).unwrap_or_default(),
         });
         let mut dependencies =
@@ -285,9 +287,11 @@ impl LiveJob {
             shape: planning.shape,
             time_limit: self.time_limit.max(0) as u64,
             submit_time: self.submit_time.0,
+            accrues_since: Some(self.not_before.map_or(self.submit_time.0, |at| at.0.max(self.submit_time.0))),
             not_before: self.not_before.map(|at| at.0),
             deadline: self.deadline.map(|at| at.0),
             nice: self.nice,
+            site_factor: 0,
             constraint: planning.constraint,
             required_nodes: planning.required_nodes,
             excluded_nodes,

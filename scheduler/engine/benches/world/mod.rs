@@ -59,13 +59,7 @@ fn node(number: u32) -> Node {
 pub fn fleet(nodes: u32) -> Engine {
     let mut engine = Engine::new();
     engine.apply(Event::Policy(Policy::default()));
-    engine.apply(Event::Qos(Qos {
-        name: name("normal"),
-        priority: 0,
-        max_time_seconds: None,
-        allow_tenants: BTreeSet::new(),
-        description: None,
-    }));
+    engine.apply(Event::Qos(Qos::named(name("normal"))));
     engine.apply(Event::Partition(Partition::of_all_nodes(name("main"))));
     (1..=nodes).for_each(|n| engine.apply(Event::Node(Box::new(node(n)))));
     engine
@@ -99,9 +93,11 @@ fn job(id: u64, shape: Shape, minutes: u64) -> JobSnapshot {
         shape,
         time_limit: minutes * 60,
         submit_time: now() - SignedDuration::from_secs(1_000_000 - id as i64),
+        accrues_since: Some(now() - SignedDuration::from_secs(1_000_000 - id as i64)),
         not_before: None,
         deadline: None,
         nice: 0,
+        site_factor: 0,
         constraint: None,
         required_nodes: BTreeSet::new(),
         excluded_nodes: BTreeSet::new(),
@@ -176,6 +172,7 @@ pub fn running_jobs(nodes: u32, first_id: u64) -> Vec<JobSnapshot> {
                 number: 1,
                 allocated_at: started,
                 started_at: Some(started),
+                charge: berth_model::tres::Charge::default(),
                 nodes: (next..next + count).map(given).collect(),
             };
             next += count;

@@ -120,9 +120,11 @@ pub fn job(id: u64, ask: &Ask) -> JobSnapshot {
         },
         time_limit: ask.minutes * 60,
         submit_time: at(id as i64 - 10_000),
+        accrues_since: Some(at(id as i64 - 10_000)),
         not_before: None,
         deadline: None,
         nice: 0,
+        site_factor: 0,
         constraint: ask.wants_h100.then(|| vec![BTreeSet::from(["h100".to_owned()])]),
         required_nodes: ask.requires.iter().filter(|_| ask.excludes.is_none()).map(node).collect(),
         excluded_nodes: ask.excludes.iter().map(node).collect(),
@@ -151,9 +153,7 @@ impl World {
 
     /// Events that tell all of it.
     pub fn events(&self) -> Vec<Event> {
-        let qos = |text: &str, priority| {
-            Event::Qos(Qos { name: name(text), priority, max_time_seconds: None, allow_tenants: BTreeSet::new(), description: None })
-        };
+        let qos = |text: &str, priority| Event::Qos(Qos { priority, ..Qos::named(name(text)) });
         let gpu =
             Partition { nodes: String::new(), node_features: BTreeSet::from(["gpu".to_owned()]), ..Partition::of_all_nodes(name("gpu")) };
         let mut events = vec![Event::Policy(Policy::default()), qos("normal", 0), qos("high", 100)];
@@ -180,8 +180,13 @@ impl World {
     pub fn start(&mut self, plan: &Plan, engines: &mut [Engine]) {
         for start in &plan.starts {
             let job = self.pending.remove(&start.job).expect("only what waits is started");
-            let attempt =
-                RunningAttempt { number: 1, allocated_at: at(self.now), started_at: Some(at(self.now)), nodes: start.nodes.clone() };
+            let attempt = RunningAttempt {
+                number: 1,
+                allocated_at: at(self.now),
+                started_at: Some(at(self.now)),
+                charge: start.charge.clone(),
+                nodes: start.nodes.clone(),
+            };
             let job = JobSnapshot { state: JobState::Running, attempt: Some(attempt), ..job };
             for engine in engines.iter_mut() {
                 engine.confirm(start.job, None);
