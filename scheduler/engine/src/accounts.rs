@@ -162,10 +162,10 @@ impl Accounts {
         self.add_up(&decay, now);
     }
 
-    /// For a quick plan: sums of use are made anew if something has ended.
+    /// For a quick plan: sums of use are made anew if something has ended. If not, what runs has as much less left as it has used.
     pub fn refresh(&mut self, world: &World, now: Micros) {
         self.usage.close(now);
-        if self.usage.is_moved {
+        if self.usage.is_moved || !self.ledger.counts_use() {
             self.add_up(&Decay::at(&world.policy, now), now);
         }
     }
@@ -239,7 +239,7 @@ impl Accounts {
     fn add_up(&mut self, decay: &Decay, now: Micros) {
         self.usage.is_moved = false;
         if !self.ledger.counts_use() {
-            return;
+            return self.ledger.set_clock(now);
         }
         self.ledger.clear_used(now);
         let (ledger, tree) = (&mut self.ledger, &self.tree);

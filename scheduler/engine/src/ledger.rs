@@ -130,14 +130,17 @@ impl Ledger {
         self.counts_use
     }
 
-    /// Sums of use begin anew, as of `now`.
-    pub fn clear_used(&mut self, now: Micros) {
+    /// What is left to runs is told as of `now` from here on.
+    pub fn set_clock(&mut self, now: Micros) {
         self.as_of = now;
         self.version += 1;
-        for counter in &mut self.counters {
-            counter.used = Used::default();
-            counter.left.clear();
-        }
+        self.counters.iter_mut().for_each(|counter| counter.left.clear());
+    }
+
+    /// Sums of use begin anew, as of `now`.
+    pub fn clear_used(&mut self, now: Micros) {
+        self.set_clock(now);
+        self.counters.iter_mut().for_each(|counter| counter.used = Used::default());
     }
 
     pub fn used(&mut self, scope: ScopeId) -> &mut Used {
