@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::association::{Association, AssociationKey, UsageRow};
+use crate::association::{Association, UsageRow};
 use crate::dependency::DependencyStatus;
 use crate::node::Node;
 use crate::policy::{Partition, Policy, Qos};
@@ -24,8 +24,11 @@ pub enum Event {
     PartitionRemoved(Name),
     Qos(Qos),
     QosRemoved(Name),
-    Association(Box<Association>),
-    AssociationRemoved(AssociationKey),
+    /// All of a tenant's places in the tree of shares; none, if the tenant is gone.
+    Associations {
+        tenant: Name,
+        places: Vec<Association>,
+    },
     /// All use that has ended, and the ends that went into it since the last such event.
     Usage {
         rows: Vec<UsageRow>,

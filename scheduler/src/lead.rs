@@ -18,6 +18,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 
 use crate::SchedulerMetrics;
+use crate::accounts::{self, ShareTrees};
 
 /// Longest sleep without a wake-up: lost notifications cost no more than this.
 const POLL: Duration = Duration::from_secs(1);
@@ -30,6 +31,8 @@ const CHORES: Duration = Duration::from_secs(1);
 pub async fn lead(db: &Db, lease: &mut Lease, metrics: &SchedulerMetrics, stopping: &mut watch::Receiver<bool>) -> Result<(), StoreError> {
     db.ensure_partitions().await?;
     let mut wake = db.wake.subscribe(Topic::Events);
+    // What has ended is in rows before the snapshot is taken, so that rows and what runs are all there is.
+    accounts::fold_ended(db, lease.epoch(), &db.policy().await?.value).await?;
     let (events, position) = db.snapshot().await?;
     let mut term = Term {
         db,
@@ -39,6 +42,7 @@ pub async fn lead(db: &Db, lease: &mut Lease, metrics: &SchedulerMetrics, stoppi
         position,
         run_ids: RunIds::new(1, None),
         written: BTreeMap::new(),
+        shares: ShareTrees::new(),
         began: Instant::now(),
     };
     term.apply(events);
@@ -60,6 +64,8 @@ pub async fn lead(db: &Db, lease: &mut Lease, metrics: &SchedulerMetrics, stoppi
             chores_at = Instant::now();
             lease.renew().await?;
             term.lose_silent_nodes(lease).await?;
+            let events = accounts::fold_ended(db, lease.epoch(), &term.policy).await?;
+            term.apply(events);
         }
         let now = Timestamp::now();
         if is_changed {
@@ -68,6 +74,9 @@ pub async fn lead(db: &Db, lease: &mut Lease, metrics: &SchedulerMetrics, stoppi
             metrics.plan.observe(begun.elapsed().as_secs_f64());
             metrics.pending.set(term.engine.queue_depth() as i64);
             is_changed = term.commit(lease, &plan).await?;
+            if term.shares.is_due() {
+                term.shares.write(db, lease.epoch(), now, term.engine.shares()).await?;
+            }
             if let Some(oldest) = heard.take() {
                 // Two clocks of one site: a small lead of the database's is no time at all.
                 metrics.decision.observe((Timestamp::now().as_microsecond() - oldest.as_microsecond()).max(0) as f64 / 1e6);
@@ -103,6 +112,7 @@ struct Term<'a> {
     run_ids: RunIds,
     /// Verdicts as last written, to write only what changed.
     written: BTreeMap<JobId, JobVerdict>,
+    shares: ShareTrees,
     began: Instant,
 }
 
@@ -150,7 +160,13 @@ impl Term<'_> {
         let starts: Vec<NewAttempt> = plan
             .starts
             .iter()
-            .map(|s| NewAttempt { job: s.job, array_index: s.array_index, nodes: s.nodes.clone(), run_id: self.run_ids.issue(unix_ms) })
+            .map(|s| NewAttempt {
+                job: s.job,
+                array_index: s.array_index,
+                nodes: s.nodes.clone(),
+                charge: s.charge.clone(),
+                run_id: self.run_ids.issue(unix_ms),
+            })
             .collect();
         let committed = self.db.commit_starts(lease.epoch(), &starts).await?;
         let mut touched = Vec::new();
@@ -193,9 +209,11 @@ impl Term<'_> {
     }
 }
 
-/// Ages move every priority a little with every plan; only what users would notice is written.
+/// Ages and usage move every priority a little with every plan; only what users would notice is written.
 fn differs(old: &JobVerdict, new: &JobVerdict) -> bool {
-    old.verdicts != new.verdicts
+    let moved = (old.priority.total - new.priority.total).abs();
+    moved * 100 > old.priority.total.abs()
+        || old.verdicts != new.verdicts
         || old.planned_start != new.planned_start
         || old.priority.rank != new.priority.rank
         || old.ahead != new.ahead

@@ -153,8 +153,7 @@ impl Engine {
                 | Event::QosRemoved(_)
                 | Event::Partition(_)
                 | Event::PartitionRemoved(_)
-                | Event::Association(_)
-                | Event::AssociationRemoved(_)
+                | Event::Associations { .. }
         );
         if is_policy {
             self.accounts.forget();
@@ -173,11 +172,9 @@ impl Engine {
                 self.is_fleet_stale = true;
             }
             Event::PartitionRemoved(name) => self.is_fleet_stale |= self.world.partitions.remove(&name).is_some(),
-            Event::Association(association) => {
-                self.world.associations.insert(association.key.clone(), *association);
-            }
-            Event::AssociationRemoved(key) => {
-                self.world.associations.remove(&key);
+            Event::Associations { tenant, places } => {
+                self.world.associations.retain(|key, _| key.tenant != tenant);
+                self.world.associations.extend(places.into_iter().map(|place| (place.key.clone(), place)));
             }
             Event::Usage { rows, counted } => self.accounts.usage.take_rows(rows, &counted),
             Event::Node(node) => self.set_node(Arc::from(node)),

@@ -141,7 +141,8 @@ impl World {
 
     fn limit(&mut self, key: AssociationKey, limits: Limits) {
         let terms = Terms { limits, ..Terms::default() };
-        self.tell(Event::Association(Box::new(Association { key, parent: None, terms })));
+        let tenant = key.tenant.clone();
+        self.tell(Event::Associations { tenant, places: vec![Association { key, parent: None, terms }] });
     }
 
     fn used(&mut self, user: &str, used: Used) {

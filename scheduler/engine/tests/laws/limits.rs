@@ -45,7 +45,7 @@ pub fn asked_by(job: JobSnapshot) -> JobSnapshot {
 impl Rules {
     pub fn events(&self) -> Vec<Event> {
         let counts = |tres: &[(Tres, u64)]| tres.iter().cloned().collect::<TresCounts>();
-        let association = |key, terms| Event::Association(Box::new(Association { key, parent: None, terms }));
+        let association = |key, terms| Association { key, parent: None, terms };
         let of_account = Limits {
             grp_tres: counts(&[(Tres::Gpu, self.account_gpus), (Tres::Node, self.account_nodes)]),
             max_tres_per_job: counts(&[(Tres::GpuType("h100".to_owned()), self.gpus_per_job)]),
@@ -59,8 +59,13 @@ impl Rules {
             Event::Policy(Policy { weight_fairshare: 0, ..Policy::default() }),
             Event::Qos(Qos { max_tres_per_user: per_user, ..Qos::named(name("normal")) }),
             Event::Qos(Qos { priority: 100, limits: high, ..Qos::named(name("high")) }),
-            association(ml, Terms { limits: of_account, max_jobs: Some(self.user_jobs), ..Terms::default() }),
-            association(AssociationKey::tenant(name("acme")), Terms { limits: of_tenant, ..Terms::default() }),
+            Event::Associations {
+                tenant: name("acme"),
+                places: vec![
+                    association(ml, Terms { limits: of_account, max_jobs: Some(self.user_jobs), ..Terms::default() }),
+                    association(AssociationKey::tenant(name("acme")), Terms { limits: of_tenant, ..Terms::default() }),
+                ],
+            },
         ]
     }
 
