@@ -6,6 +6,7 @@
 mod accounts;
 mod lead;
 mod metrics;
+mod written;
 
 use std::sync::Arc;
 use std::time::Duration;
