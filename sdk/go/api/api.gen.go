@@ -17,6 +17,60 @@ import (
 	"github.com/oapi-codegen/runtime"
 )
 
+// Defines values for Billing.
+const (
+	MaxTres     Billing = "max_tres"
+	MaxTresGres Billing = "max_tres_gres"
+	Sum         Billing = "sum"
+)
+
+// Valid indicates whether the value is a known member of the Billing enum.
+func (e Billing) Valid() bool {
+	switch e {
+	case MaxTres:
+		return true
+	case MaxTresGres:
+		return true
+	case Sum:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for FairShareRule.
+const (
+	Classic  FairShareRule = "classic"
+	FairTree FairShareRule = "fair_tree"
+)
+
+// Valid indicates whether the value is a known member of the FairShareRule enum.
+func (e FairShareRule) Valid() bool {
+	switch e {
+	case Classic:
+		return true
+	case FairTree:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for Fairshare1.
+const (
+	Parent Fairshare1 = "parent"
+)
+
+// Valid indicates whether the value is a known member of the Fairshare1 enum.
+func (e Fairshare1) Valid() bool {
+	switch e {
+	case Parent:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Hold.
 const (
 	HoldAdmin Hold = "admin"
@@ -29,6 +83,24 @@ func (e Hold) Valid() bool {
 	case HoldAdmin:
 		return true
 	case HoldUser:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ImpossibleLimit.
+const (
+	Refuse ImpossibleLimit = "refuse"
+	Wait   ImpossibleLimit = "wait"
+)
+
+// Valid indicates whether the value is a known member of the ImpossibleLimit enum.
+func (e ImpossibleLimit) Valid() bool {
+	switch e {
+	case Refuse:
+		return true
+	case Wait:
 		return true
 	default:
 		return false
@@ -133,16 +205,16 @@ func (e LogStream) Valid() bool {
 
 // Defines values for Network.
 const (
-	Host Network = "host"
-	None Network = "none"
+	NetworkHost Network = "host"
+	NetworkNone Network = "none"
 )
 
 // Valid indicates whether the value is a known member of the Network enum.
 func (e Network) Valid() bool {
 	switch e {
-	case Host:
+	case NetworkHost:
 		return true
-	case None:
+	case NetworkNone:
 		return true
 	default:
 		return false
@@ -242,12 +314,45 @@ func (e RequeueMode) Valid() bool {
 	}
 }
 
+// Defines values for UsageReset.
+const (
+	UsageResetDaily     UsageReset = "daily"
+	UsageResetMonthly   UsageReset = "monthly"
+	UsageResetNone      UsageReset = "none"
+	UsageResetQuarterly UsageReset = "quarterly"
+	UsageResetWeekly    UsageReset = "weekly"
+	UsageResetYearly    UsageReset = "yearly"
+)
+
+// Valid indicates whether the value is a known member of the UsageReset enum.
+func (e UsageReset) Valid() bool {
+	switch e {
+	case UsageResetDaily:
+		return true
+	case UsageResetMonthly:
+		return true
+	case UsageResetNone:
+		return true
+	case UsageResetQuarterly:
+		return true
+	case UsageResetWeekly:
+		return true
+	case UsageResetYearly:
+		return true
+	default:
+		return false
+	}
+}
+
 // Account defines model for Account.
 type Account struct {
 	Description *string `json:"description,omitempty"`
 	Name        string  `json:"name"`
 	Parent      *string `json:"parent,omitempty"`
 	Tenant      string  `json:"tenant"`
+
+	// Terms Its share of the parent's, and limits.
+	Terms Terms `json:"terms"`
 }
 
 // Ahead A job that is ahead in the queue.
@@ -273,7 +378,10 @@ type Association struct {
 	// IsManager May act on all jobs of the account.
 	IsManager bool   `json:"is_manager"`
 	Tenant    string `json:"tenant"`
-	User      string `json:"user"`
+
+	// Terms The user's share of the account's, and limits.
+	Terms Terms  `json:"terms"`
+	User  string `json:"user"`
 }
 
 // Attempt An attempt: one run of a job on one set of nodes.
@@ -293,6 +401,9 @@ type Attempt struct {
 	State      JobState `json:"state"`
 	StopReason *string  `json:"stop_reason,omitempty"`
 }
+
+// Billing How a partition's billing weights make one number of a job's resources.
+type Billing string
 
 // Bytes Bytes. Text such as "80GiB" is accepted on input too.
 type Bytes = int64
@@ -358,6 +469,20 @@ type Explanation struct {
 	Verdicts []Verdict `json:"verdicts"`
 }
 
+// FairShareRule How usage becomes the fair-share factor.
+type FairShareRule string
+
+// Fairshare Shares beside the siblings' (default 1), or "parent".
+type Fairshare struct {
+	union json.RawMessage
+}
+
+// Fairshare0 defines model for Fairshare.0.
+type Fairshare0 = int
+
+// Fairshare1 defines model for Fairshare.1.
+type Fairshare1 string
+
 // Fault One thing wrong with a request. `code` is stable; `field` is a JSON path (`resources.nodes`) or a directive (`--gpus`).
 type Fault struct {
 	Code string `json:"code"`
@@ -402,6 +527,9 @@ type Gpus struct {
 
 // Hold Who holds a pending job.
 type Hold string
+
+// ImpossibleLimit What becomes of a submission that breaks a limit by itself, so that it could never start.
+type ImpossibleLimit string
 
 // Inventory What a node has, as its worker found it.
 type Inventory struct {
@@ -565,6 +693,22 @@ type JobEvent struct {
 // JobKind defines model for JobKind.
 type JobKind string
 
+// JobPriority A pending job's priority.
+type JobPriority struct {
+	Account   string           `json:"account"`
+	AsOf      time.Time        `json:"as_of"`
+	Factors   []PriorityFactor `json:"factors"`
+	JobId     int64            `json:"job_id"`
+	Partition string           `json:"partition"`
+	Qos       string           `json:"qos"`
+
+	// Rank Its place among all pending jobs; 1 is first.
+	Rank   int32  `json:"rank"`
+	Tenant string `json:"tenant"`
+	Total  int64  `json:"total"`
+	User   string `json:"user"`
+}
+
 // JobSpec A job to submit. It has either a `script`, run once on the first node (its `srun` lines open parallel steps), or a
 // `command`, run once for each task on all nodes.
 type JobSpec struct {
@@ -661,6 +805,34 @@ type JoinToken struct {
 	// Token The secret. Shown once, at creation.
 	Token    *string `json:"token,omitempty"`
 	UsesLeft int32   `json:"uses_left"`
+}
+
+// Limits Limits that associations and QOS have in common. Absent: none. `grp_*` bind the sum over all below an association, or over all
+// jobs of a QOS; `max_*` bind one job, and of associations the nearest one that says something counts.
+type Limits struct {
+	// GrpJobs Running at once.
+	GrpJobs *int32 `json:"grp_jobs,omitempty"`
+
+	// GrpSubmitJobs Pending and running; beyond it submissions are refused.
+	GrpSubmitJobs *int32 `json:"grp_submit_jobs,omitempty"`
+
+	// GrpTres Held by running jobs at once. A node counts once, however many of the jobs are on it.
+	GrpTres *map[string]int64 `json:"grp_tres,omitempty"`
+
+	// GrpTresMinutes Decayed use and what runs, in resource-minutes.
+	GrpTresMinutes *map[string]int64 `json:"grp_tres_minutes,omitempty"`
+
+	// GrpTresRunMinutes What running jobs may still use until their time limits, in resource-minutes.
+	GrpTresRunMinutes *map[string]int64 `json:"grp_tres_run_minutes,omitempty"`
+
+	// GrpWallMinutes Decayed run time of all jobs, in minutes.
+	GrpWallMinutes *int64 `json:"grp_wall_minutes,omitempty"`
+
+	// MaxTresMinutesPerJob A job's resources times its time limit, in resource-minutes.
+	MaxTresMinutesPerJob *map[string]int64 `json:"max_tres_minutes_per_job,omitempty"`
+	MaxTresPerJob        *map[string]int64 `json:"max_tres_per_job,omitempty"`
+	MaxTresPerNode       *map[string]int64 `json:"max_tres_per_node,omitempty"`
+	MaxWallSeconds       *int64            `json:"max_wall_seconds,omitempty"`
 }
 
 // LogStream Which of a task's two outputs; or the input that was passed on to a whole step, kept under task 0.
@@ -790,6 +962,14 @@ type PageJobEvent struct {
 	NextPageToken *string `json:"next_page_token,omitempty"`
 }
 
+// PageJobPriority A page of a list.
+type PageJobPriority struct {
+	Items []JobPriority `json:"items"`
+
+	// NextPageToken Give it as `page_token` to read on; absent on the last page.
+	NextPageToken *string `json:"next_page_token,omitempty"`
+}
+
 // PageJoinToken A page of a list.
 type PageJoinToken struct {
 	Items []JoinToken `json:"items"`
@@ -863,9 +1043,12 @@ type Partition struct {
 	AllowQos *[]Name `json:"allow_qos,omitempty"`
 
 	// AllowTenants Tenants that may use it; empty: all.
-	AllowTenants             *[]Name `json:"allow_tenants,omitempty"`
-	DefaultMemoryPerCpuBytes *Bytes  `json:"default_memory_per_cpu_bytes,omitempty"`
-	DefaultTimeSeconds       *U64    `json:"default_time_seconds,omitempty"`
+	AllowTenants *[]Name `json:"allow_tenants,omitempty"`
+
+	// BillingWeights What a job is billed for each unit it holds (`{"cpu": 1, "mem": "0.25G", "gres/gpu": 16}`); empty: its CPUs.
+	BillingWeights           *map[string]Weight `json:"billing_weights,omitempty"`
+	DefaultMemoryPerCpuBytes *Bytes             `json:"default_memory_per_cpu_bytes,omitempty"`
+	DefaultTimeSeconds       *U64               `json:"default_time_seconds,omitempty"`
 
 	// IsDefault Jobs that name no partition go here.
 	IsDefault             *bool  `json:"is_default,omitempty"`
@@ -887,6 +1070,7 @@ type Partition struct {
 
 	// PriorityTier Partitions of a higher tier are planned first.
 	PriorityTier *int32 `json:"priority_tier,omitempty"`
+	Qos          *Name  `json:"qos,omitempty"`
 
 	// State State of a partition, as Slurm's: `down` queues but starts nothing, `drain` refuses new jobs but starts queued ones.
 	State *PartitionState `json:"state,omitempty"`
@@ -903,8 +1087,25 @@ type PlannedStart struct {
 	Nodes string `json:"nodes"`
 }
 
-// Policy The cluster's weights. A job's priority is Σ weight × factor, each factor in 0..=1 (Slurm's multifactor plugin).
+// Policy The cluster's weights and rules. A job's priority is Σ weight × factor, each factor in 0..=1 (Slurm's multifactor plugin).
+//
+// By default a QOS weighs more than fair share, and fair share more than age or the partition.
 type Policy struct {
+	// Billing How a partition's billing weights make one number of a job's resources.
+	Billing *Billing `json:"billing,omitempty"`
+
+	// FairShareRule How usage becomes the fair-share factor.
+	FairShareRule *FairShareRule `json:"fair_share_rule,omitempty"`
+
+	// FavorSmall Small jobs get the size factor instead of large ones.
+	FavorSmall *bool `json:"favor_small,omitempty"`
+
+	// HalfLifeSeconds Use counts half after so long; 0: it never fades.
+	HalfLifeSeconds *U64 `json:"half_life_seconds,omitempty"`
+
+	// ImpossibleLimit What becomes of a submission that breaks a limit by itself, so that it could never start.
+	ImpossibleLimit *ImpossibleLimit `json:"impossible_limit,omitempty"`
+
 	// KillWaitSeconds Time between SIGTERM and SIGKILL.
 	KillWaitSeconds *U64 `json:"kill_wait_seconds,omitempty"`
 
@@ -915,10 +1116,25 @@ type Policy struct {
 	NodeTimeoutSeconds *U64 `json:"node_timeout_seconds,omitempty"`
 
 	// RequeueDelaySeconds Wait before a requeued job may start again.
-	RequeueDelaySeconds *U64   `json:"requeue_delay_seconds,omitempty"`
-	WeightAge           *int32 `json:"weight_age,omitempty"`
-	WeightPartition     *int32 `json:"weight_partition,omitempty"`
-	WeightQos           *int32 `json:"weight_qos,omitempty"`
+	RequeueDelaySeconds *U64 `json:"requeue_delay_seconds,omitempty"`
+
+	// SafeLimits Limits in resource-minutes and wall time count what a job may use up to its time limit, not only what has been used.
+	SafeLimits *bool `json:"safe_limits,omitempty"`
+
+	// SmallRelativeToTime The size factor is the job's CPUs over its time limit in minutes.
+	SmallRelativeToTime *bool `json:"small_relative_to_time,omitempty"`
+
+	// UsageReset When all usage is set to nothing, in UTC.
+	UsageReset        *UsageReset `json:"usage_reset,omitempty"`
+	WeightAge         *int32      `json:"weight_age,omitempty"`
+	WeightAssociation *int32      `json:"weight_association,omitempty"`
+	WeightFairshare   *int32      `json:"weight_fairshare,omitempty"`
+	WeightJobSize     *int32      `json:"weight_job_size,omitempty"`
+	WeightPartition   *int32      `json:"weight_partition,omitempty"`
+	WeightQos         *int32      `json:"weight_qos,omitempty"`
+
+	// WeightTres For each resource its part of the partition's total; `{"gres/gpu": 3000}`.
+	WeightTres *map[string]Weight `json:"weight_tres,omitempty"`
 }
 
 // Priority A job's priority with its factors, and its place among the pending jobs (1 is first).
@@ -932,12 +1148,12 @@ type Priority struct {
 type PriorityFactor struct {
 	Name string `json:"name"`
 
-	// Raw The factor, 0 to 1.
+	// Raw The factor, 0 to 1; `site` and `nice` are whole numbers.
 	Raw float64 `json:"raw"`
 
 	// Value raw × weight.
 	Value  float64 `json:"value"`
-	Weight int64   `json:"weight"`
+	Weight float64 `json:"weight"`
 }
 
 // Problem A problem. `type` is `/errors/{code}`; the pages are in the documentation.
@@ -964,13 +1180,19 @@ type Problem struct {
 type PutAccount struct {
 	Description *string `json:"description,omitempty"`
 	Parent      *Name   `json:"parent,omitempty"`
+
+	// Terms What an association is given: its share, its part in priorities, its limits.
+	Terms *Terms `json:"terms,omitempty"`
 }
 
 // PutAssociation defines model for PutAssociation.
 type PutAssociation struct {
 	Account   Name  `json:"account"`
 	IsManager *bool `json:"is_manager,omitempty"`
-	User      Name  `json:"user"`
+
+	// Terms What an association is given: its share, its part in priorities, its limits.
+	Terms *Terms `json:"terms,omitempty"`
+	User  Name   `json:"user"`
 }
 
 // PutUser defines model for PutUser.
@@ -982,13 +1204,41 @@ type PutUser struct {
 // Qos Quality of service: a priority and limits that jobs choose by name.
 type Qos struct {
 	// AllowTenants Tenants that may use it; empty: all.
-	AllowTenants   *[]Name `json:"allow_tenants,omitempty"`
-	Description    *string `json:"description,omitempty"`
-	MaxTimeSeconds *U64    `json:"max_time_seconds,omitempty"`
-	Name           Name    `json:"name"`
+	AllowTenants *[]Name `json:"allow_tenants,omitempty"`
+
+	// DenyOnLimit A job that breaks one of its limits by itself is refused, whatever the policy says.
+	DenyOnLimit *bool   `json:"deny_on_limit,omitempty"`
+	Description *string `json:"description,omitempty"`
+
+	// LimitFactor Multiplies the resource limits of associations for its jobs.
+	LimitFactor *float64 `json:"limit_factor,omitempty"`
+
+	// Limits Limits of all its jobs, and of each.
+	Limits                      *Limits           `json:"limits,omitempty"`
+	MaxJobsPerAccount           *int32            `json:"max_jobs_per_account,omitempty"`
+	MaxJobsPerUser              *int32            `json:"max_jobs_per_user,omitempty"`
+	MaxSubmitJobsPerAccount     *int32            `json:"max_submit_jobs_per_account,omitempty"`
+	MaxSubmitJobsPerUser        *int32            `json:"max_submit_jobs_per_user,omitempty"`
+	MaxTimeSeconds              *U64              `json:"max_time_seconds,omitempty"`
+	MaxTresPerAccount           *map[string]int64 `json:"max_tres_per_account,omitempty"`
+	MaxTresPerUser              *map[string]int64 `json:"max_tres_per_user,omitempty"`
+	MaxTresRunMinutesPerAccount *map[string]int64 `json:"max_tres_run_minutes_per_account,omitempty"`
+
+	// MaxTresRunMinutesPerUser What a user's running jobs may still use until their time limits, in resource-minutes.
+	MaxTresRunMinutesPerUser *map[string]int64 `json:"max_tres_run_minutes_per_user,omitempty"`
+
+	// MinTresPerJob The least that a job must ask for.
+	MinTresPerJob *map[string]int64 `json:"min_tres_per_job,omitempty"`
+	Name          Name              `json:"name"`
+
+	// OverPartitionQos Its limits win over those of the partition's QOS.
+	OverPartitionQos *bool `json:"over_partition_qos,omitempty"`
 
 	// Priority Relative priority; the highest of all QOS counts as 1.0.
 	Priority *int32 `json:"priority,omitempty"`
+
+	// UsageFactor Its jobs' use counts so many times; 0 is free.
+	UsageFactor *float64 `json:"usage_factor,omitempty"`
 }
 
 // RequeueJob defines model for RequeueJob.
@@ -1030,6 +1280,41 @@ type ResourceRequest struct {
 	Nodes        *int32 `json:"nodes,omitempty"`
 	Tasks        *int32 `json:"tasks,omitempty"`
 	TasksPerNode *int32 `json:"tasks_per_node,omitempty"`
+}
+
+// Share One line of the share tree, in the order of a walk from the root.
+type Share struct {
+	Account *Name `json:"account,omitempty"`
+
+	// Depth Steps below the root: 1 for a tenant.
+	Depth int32 `json:"depth"`
+
+	// EffectiveUsage Part of the parent's usage.
+	EffectiveUsage float64 `json:"effective_usage"`
+
+	// Factor The factor in priorities, 0 to 1; users alone have one.
+	Factor *float64 `json:"factor,omitempty"`
+
+	// Fairshare Shares beside the siblings' (default 1), or "parent".
+	Fairshare Fairshare `json:"fairshare"`
+
+	// LevelFs norm_shares ÷ effective_usage; absent where nothing was used: no share is better.
+	LevelFs *float64 `json:"level_fs,omitempty"`
+
+	// NormShares Shares ÷ the siblings' sum, itself included.
+	NormShares float64 `json:"norm_shares"`
+
+	// RawUsage Decayed billing-seconds of all below it.
+	RawUsage float64 `json:"raw_usage"`
+	Tenant   Name    `json:"tenant"`
+	User     *Name   `json:"user,omitempty"`
+}
+
+// Shares The tree, parents before their children.
+type Shares struct {
+	// AsOf When the scheduler wrote the oldest of it. Parts that hardly move are not written again. Absent: it has written nothing yet.
+	AsOf  *time.Time `json:"as_of,omitempty"`
+	Items []Share    `json:"items"`
 }
 
 // SignalJob defines model for SignalJob.
@@ -1106,17 +1391,42 @@ type Tenant struct {
 	// IsSuspended A suspended tenant's tokens are refused; what runs goes on.
 	IsSuspended bool   `json:"is_suspended"`
 	Name        string `json:"name"`
+
+	// Terms Its share of the cluster, and limits.
+	Terms Terms `json:"terms"`
+}
+
+// Terms What an association is given: its share, its part in priorities, its limits.
+type Terms struct {
+	// Fairshare Shares beside the siblings' (default 1), or "parent".
+	Fairshare *Fairshare `json:"fairshare,omitempty"`
+
+	// Limits Limits that associations and QOS have in common. Absent: none. `grp_*` bind the sum over all below an association, or over all
+	// jobs of a QOS; `max_*` bind one job, and of associations the nearest one that says something counts.
+	Limits *Limits `json:"limits,omitempty"`
+
+	// MaxJobs Running jobs of each user below it; the nearest association that says something counts.
+	MaxJobs *int32 `json:"max_jobs,omitempty"`
+
+	// MaxSubmitJobs Pending and running jobs of each user below it; beyond it submissions are refused.
+	MaxSubmitJobs *int32 `json:"max_submit_jobs,omitempty"`
+
+	// Priority Relative priority; the highest of all associations counts as 1.0. Absent: the parent's.
+	Priority *int32 `json:"priority,omitempty"`
 }
 
 // UpdateJob A merge patch.
 type UpdateJob struct {
-	Begin            *time.Time `json:"begin,omitempty"`
-	Comment          *string    `json:"comment,omitempty"`
-	Name             *string    `json:"name,omitempty"`
-	Nice             *int32     `json:"nice,omitempty"`
-	Partition        *Name      `json:"partition,omitempty"`
-	Qos              *Name      `json:"qos,omitempty"`
-	TimeLimitSeconds *int64     `json:"time_limit_seconds,omitempty"`
+	Begin     *time.Time `json:"begin,omitempty"`
+	Comment   *string    `json:"comment,omitempty"`
+	Name      *string    `json:"name,omitempty"`
+	Nice      *int32     `json:"nice,omitempty"`
+	Partition *Name      `json:"partition,omitempty"`
+	Qos       *Name      `json:"qos,omitempty"`
+
+	// SiteFactor Added to the priority as it is; set by administrators of the platform.
+	SiteFactor       *int32 `json:"site_factor,omitempty"`
+	TimeLimitSeconds *int64 `json:"time_limit_seconds,omitempty"`
 }
 
 // UpdateNode defines model for UpdateNode.
@@ -1129,7 +1439,13 @@ type UpdateNode struct {
 type UpdateTenant struct {
 	DisplayName *string `json:"display_name,omitempty"`
 	IsSuspended *bool   `json:"is_suspended,omitempty"`
+
+	// Terms A merge patch of the tenant's share and limits.
+	Terms *map[string]interface{} `json:"terms,omitempty"`
 }
+
+// UsageReset When all usage is set to nothing, in UTC.
+type UsageReset string
 
 // User defines model for User.
 type User struct {
@@ -1163,6 +1479,17 @@ type Verdict struct {
 	// Rule The rule that was applied, in words.
 	Rule string `json:"rule"`
 }
+
+// Weight A weight for each unit; text may carry a suffix: "0.25G" is 0.25 for each GiB of memory.
+type Weight struct {
+	union json.RawMessage
+}
+
+// Weight0 defines model for Weight.0.
+type Weight0 = float32
+
+// Weight1 defines model for Weight.1.
+type Weight1 = string
 
 // Whoami defines model for Whoami.
 type Whoami struct {
@@ -1200,6 +1527,15 @@ type AccountsGetParams struct {
 	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
 }
 
+// AccountsUpdateJSONBody defines parameters for AccountsUpdate.
+type AccountsUpdateJSONBody = map[string]interface{}
+
+// AccountsUpdateParams defines parameters for AccountsUpdate.
+type AccountsUpdateParams struct {
+	// Tenant The tenant meant; only platform admins name another than their own.
+	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
+}
+
 // AccountsPutParams defines parameters for AccountsPut.
 type AccountsPutParams struct {
 	// Tenant The tenant meant; only platform admins name another than their own.
@@ -1217,6 +1553,18 @@ type AssociationsDeleteParams struct {
 
 // AssociationsListParams defines parameters for AssociationsList.
 type AssociationsListParams struct {
+	Account *string `form:"account,omitempty" json:"account,omitempty"`
+	User    *string `form:"user,omitempty" json:"user,omitempty"`
+
+	// Tenant The tenant meant; only platform admins name another than their own.
+	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
+}
+
+// AssociationsUpdateJSONBody defines parameters for AssociationsUpdate.
+type AssociationsUpdateJSONBody = map[string]interface{}
+
+// AssociationsUpdateParams defines parameters for AssociationsUpdate.
+type AssociationsUpdateParams struct {
 	Account *string `form:"account,omitempty" json:"account,omitempty"`
 	User    *string `form:"user,omitempty" json:"user,omitempty"`
 
@@ -1342,6 +1690,43 @@ type NodesListParams struct {
 	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
 }
 
+// PartitionsUpdateJSONBody defines parameters for PartitionsUpdate.
+type PartitionsUpdateJSONBody = map[string]interface{}
+
+// PolicyUpdateJSONBody defines parameters for PolicyUpdate.
+type PolicyUpdateJSONBody = map[string]interface{}
+
+// PrioritiesListParams defines parameters for PrioritiesList.
+type PrioritiesListParams struct {
+	User      *string `form:"user,omitempty" json:"user,omitempty"`
+	Account   *string `form:"account,omitempty" json:"account,omitempty"`
+	Partition *string `form:"partition,omitempty" json:"partition,omitempty"`
+
+	// PageSize Items a page, 1 to 1000; 100 if absent.
+	PageSize *int32 `form:"page_size,omitempty" json:"page_size,omitempty"`
+
+	// PageToken `next_page_token` of the page before.
+	PageToken *string `form:"page_token,omitempty" json:"page_token,omitempty"`
+
+	// Tenant The tenant meant; only platform admins name another than their own.
+	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
+}
+
+// QosUpdateJSONBody defines parameters for QosUpdate.
+type QosUpdateJSONBody = map[string]interface{}
+
+// SharesListParams defines parameters for SharesList.
+type SharesListParams struct {
+	// Account Only this account and its users.
+	Account *string `form:"account,omitempty" json:"account,omitempty"`
+
+	// User Only this user's places.
+	User *string `form:"user,omitempty" json:"user,omitempty"`
+
+	// Tenant The tenant meant; only platform admins name another than their own.
+	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
+}
+
 // TenantsListParams defines parameters for TenantsList.
 type TenantsListParams struct {
 	// PageSize Items a page, 1 to 1000; 100 if absent.
@@ -1384,8 +1769,14 @@ type UsersPutParams struct {
 	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
 }
 
+// AccountsUpdateJSONRequestBody defines body for AccountsUpdate for application/json ContentType.
+type AccountsUpdateJSONRequestBody = AccountsUpdateJSONBody
+
 // AccountsPutJSONRequestBody defines body for AccountsPut for application/json ContentType.
 type AccountsPutJSONRequestBody = PutAccount
+
+// AssociationsUpdateJSONRequestBody defines body for AssociationsUpdate for application/json ContentType.
+type AssociationsUpdateJSONRequestBody = AssociationsUpdateJSONBody
 
 // AssociationsPutJSONRequestBody defines body for AssociationsPut for application/json ContentType.
 type AssociationsPutJSONRequestBody = PutAssociation
@@ -1417,11 +1808,20 @@ type NodesUpdateJSONRequestBody = UpdateNode
 // NodesDrainJSONRequestBody defines body for NodesDrain for application/json ContentType.
 type NodesDrainJSONRequestBody = DrainNode
 
+// PartitionsUpdateJSONRequestBody defines body for PartitionsUpdate for application/json ContentType.
+type PartitionsUpdateJSONRequestBody = PartitionsUpdateJSONBody
+
 // PartitionsPutJSONRequestBody defines body for PartitionsPut for application/json ContentType.
 type PartitionsPutJSONRequestBody = Partition
 
+// PolicyUpdateJSONRequestBody defines body for PolicyUpdate for application/json ContentType.
+type PolicyUpdateJSONRequestBody = PolicyUpdateJSONBody
+
 // PolicyPutJSONRequestBody defines body for PolicyPut for application/json ContentType.
 type PolicyPutJSONRequestBody = Policy
+
+// QosUpdateJSONRequestBody defines body for QosUpdate for application/json ContentType.
+type QosUpdateJSONRequestBody = QosUpdateJSONBody
 
 // QosPutJSONRequestBody defines body for QosPut for application/json ContentType.
 type QosPutJSONRequestBody = Qos
@@ -1434,6 +1834,130 @@ type TenantsUpdateJSONRequestBody = UpdateTenant
 
 // UsersPutJSONRequestBody defines body for UsersPut for application/json ContentType.
 type UsersPutJSONRequestBody = PutUser
+
+// AsFairshare0 returns the union data inside the Fairshare as a Fairshare0
+func (t Fairshare) AsFairshare0() (Fairshare0, error) {
+	var body Fairshare0
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromFairshare0 overwrites any union data inside the Fairshare as the provided Fairshare0
+func (t *Fairshare) FromFairshare0(v Fairshare0) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeFairshare0 performs a merge with any union data inside the Fairshare, using the provided Fairshare0
+func (t *Fairshare) MergeFairshare0(v Fairshare0) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsFairshare1 returns the union data inside the Fairshare as a Fairshare1
+func (t Fairshare) AsFairshare1() (Fairshare1, error) {
+	var body Fairshare1
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromFairshare1 overwrites any union data inside the Fairshare as the provided Fairshare1
+func (t *Fairshare) FromFairshare1(v Fairshare1) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeFairshare1 performs a merge with any union data inside the Fairshare, using the provided Fairshare1
+func (t *Fairshare) MergeFairshare1(v Fairshare1) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t Fairshare) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *Fairshare) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsWeight0 returns the union data inside the Weight as a Weight0
+func (t Weight) AsWeight0() (Weight0, error) {
+	var body Weight0
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromWeight0 overwrites any union data inside the Weight as the provided Weight0
+func (t *Weight) FromWeight0(v Weight0) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeWeight0 performs a merge with any union data inside the Weight, using the provided Weight0
+func (t *Weight) MergeWeight0(v Weight0) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsWeight1 returns the union data inside the Weight as a Weight1
+func (t Weight) AsWeight1() (Weight1, error) {
+	var body Weight1
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromWeight1 overwrites any union data inside the Weight as the provided Weight1
+func (t *Weight) FromWeight1(v Weight1) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeWeight1 performs a merge with any union data inside the Weight, using the provided Weight1
+func (t *Weight) MergeWeight1(v Weight1) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t Weight) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *Weight) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
 
 // RequestEditorFn is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -1524,6 +2048,20 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/accounts/{account} (the `AccountsGet` operationId).
 	AccountsGet(ctx context.Context, account string, params *AccountsGetParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// AccountsUpdateWithBody Change an account: its parent, its description, its share, its limits (a merge patch: `null` takes back).
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/accounts/{account} (the `AccountsUpdate` operationId).
+	AccountsUpdateWithBody(ctx context.Context, account string, params *AccountsUpdateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AccountsUpdate Change an account: its parent, its description, its share, its limits (a merge patch: `null` takes back).
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/accounts/{account} (the `AccountsUpdate` operationId).
+	AccountsUpdate(ctx context.Context, account string, params *AccountsUpdateParams, body AccountsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// AccountsPutWithBody Create or replace an account.
 	//
 	// Takes any type of body and a specified content type.
@@ -1548,14 +2086,28 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/associations (the `AssociationsList` operationId).
 	AssociationsList(ctx context.Context, params *AssociationsListParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// AssociationsPutWithBody Let a user charge an account. Tenant admins, and managers for their accounts.
+	// AssociationsUpdateWithBody Change an association: the user's share and limits, or whether it manages the account (a merge patch: `null` takes back).
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/associations (the `AssociationsUpdate` operationId).
+	AssociationsUpdateWithBody(ctx context.Context, params *AssociationsUpdateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AssociationsUpdate Change an association: the user's share and limits, or whether it manages the account (a merge patch: `null` takes back).
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/associations (the `AssociationsUpdate` operationId).
+	AssociationsUpdate(ctx context.Context, params *AssociationsUpdateParams, body AssociationsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AssociationsPutWithBody Let a user charge an account, with a share and limits. Tenant admins, and managers for their accounts.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /v1/associations (the `AssociationsPut` operationId).
 	AssociationsPutWithBody(ctx context.Context, params *AssociationsPutParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// AssociationsPut Let a user charge an account. Tenant admins, and managers for their accounts.
+	// AssociationsPut Let a user charge an account, with a share and limits. Tenant admins, and managers for their accounts.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1810,6 +2362,20 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/partitions/{partition} (the `PartitionsGet` operationId).
 	PartitionsGet(ctx context.Context, partition string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// PartitionsUpdateWithBody Change a partition (a merge patch: `null` takes a field back to its default).
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/partitions/{partition} (the `PartitionsUpdate` operationId).
+	PartitionsUpdateWithBody(ctx context.Context, partition string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PartitionsUpdate Change a partition (a merge patch: `null` takes a field back to its default).
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/partitions/{partition} (the `PartitionsUpdate` operationId).
+	PartitionsUpdate(ctx context.Context, partition string, body PartitionsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// PartitionsPutWithBody Create or replace a partition.
 	//
 	// Takes any type of body and a specified content type.
@@ -1829,6 +2395,20 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/policy (the `PolicyGet` operationId).
 	PolicyGet(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// PolicyUpdateWithBody Change the cluster's policy (a merge patch: `null` takes a field back to its default). It is in force with the next plan.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/policy (the `PolicyUpdate` operationId).
+	PolicyUpdateWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PolicyUpdate Change the cluster's policy (a merge patch: `null` takes a field back to its default). It is in force with the next plan.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/policy (the `PolicyUpdate` operationId).
+	PolicyUpdate(ctx context.Context, body PolicyUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// PolicyPutWithBody Replace the cluster's policy. It is in force with the next plan.
 	//
 	// Takes any type of body and a specified content type.
@@ -1842,6 +2422,11 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /v1/policy (the `PolicyPut` operationId).
 	PolicyPut(ctx context.Context, body PolicyPutJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PrioritiesList Priorities of pending jobs, the highest first.
+	//
+	// Corresponds with GET /v1/priorities (the `PrioritiesList` operationId).
+	PrioritiesList(ctx context.Context, params *PrioritiesListParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// QosList List all qos.
 	//
@@ -1858,6 +2443,20 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/qos/{qos} (the `QosGet` operationId).
 	QosGet(ctx context.Context, qos string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// QosUpdateWithBody Change a qos (a merge patch: `null` takes a field back to its default).
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/qos/{qos} (the `QosUpdate` operationId).
+	QosUpdateWithBody(ctx context.Context, qos string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// QosUpdate Change a qos (a merge patch: `null` takes a field back to its default).
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/qos/{qos} (the `QosUpdate` operationId).
+	QosUpdate(ctx context.Context, qos string, body QosUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// QosPutWithBody Create or replace a qos.
 	//
 	// Takes any type of body and a specified content type.
@@ -1871,6 +2470,11 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /v1/qos/{qos} (the `QosPut` operationId).
 	QosPut(ctx context.Context, qos string, body QosPutJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SharesList The tree of shares with usage and fair-share factors; of the caller's tenant, or of all for administrators of the platform.
+	//
+	// Corresponds with GET /v1/shares (the `SharesList` operationId).
+	SharesList(ctx context.Context, params *SharesListParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// TenantsList List tenants. A tenant's own users see theirs alone.
 	//
@@ -1995,6 +2599,40 @@ func (c *Client) AccountsGet(ctx context.Context, account string, params *Accoun
 	return c.Client.Do(req)
 }
 
+// AccountsUpdateWithBody Change an account: its parent, its description, its share, its limits (a merge patch: `null` takes back).
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/accounts/{account} (the `AccountsUpdate` operationId).
+func (c *Client) AccountsUpdateWithBody(ctx context.Context, account string, params *AccountsUpdateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAccountsUpdateRequestWithBody(c.Server, account, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AccountsUpdate Change an account: its parent, its description, its share, its limits (a merge patch: `null` takes back).
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/accounts/{account} (the `AccountsUpdate` operationId).
+func (c *Client) AccountsUpdate(ctx context.Context, account string, params *AccountsUpdateParams, body AccountsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAccountsUpdateRequest(c.Server, account, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // AccountsPutWithBody Create or replace an account.
 //
 // Takes any type of body and a specified content type.
@@ -2059,7 +2697,41 @@ func (c *Client) AssociationsList(ctx context.Context, params *AssociationsListP
 	return c.Client.Do(req)
 }
 
-// AssociationsPutWithBody Let a user charge an account. Tenant admins, and managers for their accounts.
+// AssociationsUpdateWithBody Change an association: the user's share and limits, or whether it manages the account (a merge patch: `null` takes back).
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/associations (the `AssociationsUpdate` operationId).
+func (c *Client) AssociationsUpdateWithBody(ctx context.Context, params *AssociationsUpdateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAssociationsUpdateRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AssociationsUpdate Change an association: the user's share and limits, or whether it manages the account (a merge patch: `null` takes back).
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/associations (the `AssociationsUpdate` operationId).
+func (c *Client) AssociationsUpdate(ctx context.Context, params *AssociationsUpdateParams, body AssociationsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAssociationsUpdateRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AssociationsPutWithBody Let a user charge an account, with a share and limits. Tenant admins, and managers for their accounts.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2076,7 +2748,7 @@ func (c *Client) AssociationsPutWithBody(ctx context.Context, params *Associatio
 	return c.Client.Do(req)
 }
 
-// AssociationsPut Let a user charge an account. Tenant admins, and managers for their accounts.
+// AssociationsPut Let a user charge an account, with a share and limits. Tenant admins, and managers for their accounts.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2741,6 +3413,40 @@ func (c *Client) PartitionsGet(ctx context.Context, partition string, reqEditors
 	return c.Client.Do(req)
 }
 
+// PartitionsUpdateWithBody Change a partition (a merge patch: `null` takes a field back to its default).
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/partitions/{partition} (the `PartitionsUpdate` operationId).
+func (c *Client) PartitionsUpdateWithBody(ctx context.Context, partition string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPartitionsUpdateRequestWithBody(c.Server, partition, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PartitionsUpdate Change a partition (a merge patch: `null` takes a field back to its default).
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/partitions/{partition} (the `PartitionsUpdate` operationId).
+func (c *Client) PartitionsUpdate(ctx context.Context, partition string, body PartitionsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPartitionsUpdateRequest(c.Server, partition, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // PartitionsPutWithBody Create or replace a partition.
 //
 // Takes any type of body and a specified content type.
@@ -2790,6 +3496,40 @@ func (c *Client) PolicyGet(ctx context.Context, reqEditors ...RequestEditorFn) (
 	return c.Client.Do(req)
 }
 
+// PolicyUpdateWithBody Change the cluster's policy (a merge patch: `null` takes a field back to its default). It is in force with the next plan.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/policy (the `PolicyUpdate` operationId).
+func (c *Client) PolicyUpdateWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPolicyUpdateRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PolicyUpdate Change the cluster's policy (a merge patch: `null` takes a field back to its default). It is in force with the next plan.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/policy (the `PolicyUpdate` operationId).
+func (c *Client) PolicyUpdate(ctx context.Context, body PolicyUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPolicyUpdateRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // PolicyPutWithBody Replace the cluster's policy. It is in force with the next plan.
 //
 // Takes any type of body and a specified content type.
@@ -2814,6 +3554,21 @@ func (c *Client) PolicyPutWithBody(ctx context.Context, contentType string, body
 // Corresponds with PUT /v1/policy (the `PolicyPut` operationId).
 func (c *Client) PolicyPut(ctx context.Context, body PolicyPutJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPolicyPutRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PrioritiesList Priorities of pending jobs, the highest first.
+//
+// Corresponds with GET /v1/priorities (the `PrioritiesList` operationId).
+func (c *Client) PrioritiesList(ctx context.Context, params *PrioritiesListParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPrioritiesListRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -2869,6 +3624,40 @@ func (c *Client) QosGet(ctx context.Context, qos string, reqEditors ...RequestEd
 	return c.Client.Do(req)
 }
 
+// QosUpdateWithBody Change a qos (a merge patch: `null` takes a field back to its default).
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/qos/{qos} (the `QosUpdate` operationId).
+func (c *Client) QosUpdateWithBody(ctx context.Context, qos string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewQosUpdateRequestWithBody(c.Server, qos, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// QosUpdate Change a qos (a merge patch: `null` takes a field back to its default).
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/qos/{qos} (the `QosUpdate` operationId).
+func (c *Client) QosUpdate(ctx context.Context, qos string, body QosUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewQosUpdateRequest(c.Server, qos, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // QosPutWithBody Create or replace a qos.
 //
 // Takes any type of body and a specified content type.
@@ -2893,6 +3682,21 @@ func (c *Client) QosPutWithBody(ctx context.Context, qos string, contentType str
 // Corresponds with PUT /v1/qos/{qos} (the `QosPut` operationId).
 func (c *Client) QosPut(ctx context.Context, qos string, body QosPutJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewQosPutRequest(c.Server, qos, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SharesList The tree of shares with usage and fair-share factors; of the caller's tenant, or of all for administrators of the platform.
+//
+// Corresponds with GET /v1/shares (the `SharesList` operationId).
+func (c *Client) SharesList(ctx context.Context, params *SharesListParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSharesListRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -3310,6 +4114,80 @@ func NewAccountsGetRequest(server string, account string, params *AccountsGetPar
 	return req, nil
 }
 
+// NewAccountsUpdateRequest calls the generic AccountsUpdate builder with application/json body
+func NewAccountsUpdateRequest(server string, account string, params *AccountsUpdateParams, body AccountsUpdateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAccountsUpdateRequestWithBody(server, account, params, "application/json", bodyReader)
+}
+
+// NewAccountsUpdateRequestWithBody constructs an http.Request for the AccountsUpdate method, with any body, and a specified content type
+func NewAccountsUpdateRequestWithBody(server string, account string, params *AccountsUpdateParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account", account, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/accounts/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Tenant != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tenant", *params.Tenant, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewAccountsPutRequest calls the generic AccountsPut builder with application/json body
 func NewAccountsPutRequest(server string, account string, params *AccountsPutParams, body AccountsPutJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -3536,6 +4414,97 @@ func NewAssociationsListRequest(server string, params *AssociationsListParams) (
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewAssociationsUpdateRequest calls the generic AssociationsUpdate builder with application/json body
+func NewAssociationsUpdateRequest(server string, params *AssociationsUpdateParams, body AssociationsUpdateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAssociationsUpdateRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewAssociationsUpdateRequestWithBody constructs an http.Request for the AssociationsUpdate method, with any body, and a specified content type
+func NewAssociationsUpdateRequestWithBody(server string, params *AssociationsUpdateParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/associations")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Account != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "account", *params.Account, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.User != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "user", *params.User, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Tenant != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tenant", *params.Tenant, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -5263,6 +6232,53 @@ func NewPartitionsGetRequest(server string, partition string) (*http.Request, er
 	return req, nil
 }
 
+// NewPartitionsUpdateRequest calls the generic PartitionsUpdate builder with application/json body
+func NewPartitionsUpdateRequest(server string, partition string, body PartitionsUpdateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPartitionsUpdateRequestWithBody(server, partition, "application/json", bodyReader)
+}
+
+// NewPartitionsUpdateRequestWithBody constructs an http.Request for the PartitionsUpdate method, with any body, and a specified content type
+func NewPartitionsUpdateRequestWithBody(server string, partition string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "partition", partition, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/partitions/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewPartitionsPutRequest calls the generic PartitionsPut builder with application/json body
 func NewPartitionsPutRequest(server string, partition string, body PartitionsPutJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -5337,6 +6353,46 @@ func NewPolicyGetRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewPolicyUpdateRequest calls the generic PolicyUpdate builder with application/json body
+func NewPolicyUpdateRequest(server string, body PolicyUpdateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPolicyUpdateRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewPolicyUpdateRequestWithBody constructs an http.Request for the PolicyUpdate method, with any body, and a specified content type
+func NewPolicyUpdateRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/policy")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewPolicyPutRequest calls the generic PolicyPut builder with application/json body
 func NewPolicyPutRequest(server string, body PolicyPutJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -5373,6 +6429,120 @@ func NewPolicyPutRequestWithBody(server string, contentType string, body io.Read
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewPrioritiesListRequest constructs an http.Request for the PrioritiesList method
+func NewPrioritiesListRequest(server string, params *PrioritiesListParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/priorities")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.User != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "user", *params.User, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Account != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "account", *params.Account, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Partition != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "partition", *params.Partition, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.PageSize != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page_size", *params.PageSize, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.PageToken != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page_token", *params.PageToken, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Tenant != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tenant", *params.Tenant, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -5472,6 +6642,53 @@ func NewQosGetRequest(server string, qos string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewQosUpdateRequest calls the generic QosUpdate builder with application/json body
+func NewQosUpdateRequest(server string, qos string, body QosUpdateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewQosUpdateRequestWithBody(server, qos, "application/json", bodyReader)
+}
+
+// NewQosUpdateRequestWithBody constructs an http.Request for the QosUpdate method, with any body, and a specified content type
+func NewQosUpdateRequestWithBody(server string, qos string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "qos", qos, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/qos/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewQosPutRequest calls the generic QosPut builder with application/json body
 func NewQosPutRequest(server string, qos string, body QosPutJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -5515,6 +6732,84 @@ func NewQosPutRequestWithBody(server string, qos string, contentType string, bod
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewSharesListRequest constructs an http.Request for the SharesList method
+func NewSharesListRequest(server string, params *SharesListParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/shares")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Account != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "account", *params.Account, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.User != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "user", *params.User, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Tenant != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tenant", *params.Tenant, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -6118,6 +7413,20 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/accounts/{account} (the `AccountsGet` operationId).
 	AccountsGetWithResponse(ctx context.Context, account string, params *AccountsGetParams, reqEditors ...RequestEditorFn) (*AccountsGetResponse, error)
 
+	// AccountsUpdateWithBodyWithResponse Change an account: its parent, its description, its share, its limits (a merge patch: `null` takes back).
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/accounts/{account} (the `AccountsUpdate` operationId).
+	AccountsUpdateWithBodyWithResponse(ctx context.Context, account string, params *AccountsUpdateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AccountsUpdateResponse, error)
+
+	// AccountsUpdateWithResponse Change an account: its parent, its description, its share, its limits (a merge patch: `null` takes back).
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/accounts/{account} (the `AccountsUpdate` operationId).
+	AccountsUpdateWithResponse(ctx context.Context, account string, params *AccountsUpdateParams, body AccountsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*AccountsUpdateResponse, error)
+
 	// AccountsPutWithBodyWithResponse Create or replace an account.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -6146,14 +7455,28 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/associations (the `AssociationsList` operationId).
 	AssociationsListWithResponse(ctx context.Context, params *AssociationsListParams, reqEditors ...RequestEditorFn) (*AssociationsListResponse, error)
 
-	// AssociationsPutWithBodyWithResponse Let a user charge an account. Tenant admins, and managers for their accounts.
+	// AssociationsUpdateWithBodyWithResponse Change an association: the user's share and limits, or whether it manages the account (a merge patch: `null` takes back).
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/associations (the `AssociationsUpdate` operationId).
+	AssociationsUpdateWithBodyWithResponse(ctx context.Context, params *AssociationsUpdateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AssociationsUpdateResponse, error)
+
+	// AssociationsUpdateWithResponse Change an association: the user's share and limits, or whether it manages the account (a merge patch: `null` takes back).
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/associations (the `AssociationsUpdate` operationId).
+	AssociationsUpdateWithResponse(ctx context.Context, params *AssociationsUpdateParams, body AssociationsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*AssociationsUpdateResponse, error)
+
+	// AssociationsPutWithBodyWithResponse Let a user charge an account, with a share and limits. Tenant admins, and managers for their accounts.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/associations (the `AssociationsPut` operationId).
 	AssociationsPutWithBodyWithResponse(ctx context.Context, params *AssociationsPutParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AssociationsPutResponse, error)
 
-	// AssociationsPutWithResponse Let a user charge an account. Tenant admins, and managers for their accounts.
+	// AssociationsPutWithResponse Let a user charge an account, with a share and limits. Tenant admins, and managers for their accounts.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -6448,6 +7771,20 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/partitions/{partition} (the `PartitionsGet` operationId).
 	PartitionsGetWithResponse(ctx context.Context, partition string, reqEditors ...RequestEditorFn) (*PartitionsGetResponse, error)
 
+	// PartitionsUpdateWithBodyWithResponse Change a partition (a merge patch: `null` takes a field back to its default).
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/partitions/{partition} (the `PartitionsUpdate` operationId).
+	PartitionsUpdateWithBodyWithResponse(ctx context.Context, partition string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PartitionsUpdateResponse, error)
+
+	// PartitionsUpdateWithResponse Change a partition (a merge patch: `null` takes a field back to its default).
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/partitions/{partition} (the `PartitionsUpdate` operationId).
+	PartitionsUpdateWithResponse(ctx context.Context, partition string, body PartitionsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*PartitionsUpdateResponse, error)
+
 	// PartitionsPutWithBodyWithResponse Create or replace a partition.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -6469,6 +7806,20 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/policy (the `PolicyGet` operationId).
 	PolicyGetWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*PolicyGetResponse, error)
 
+	// PolicyUpdateWithBodyWithResponse Change the cluster's policy (a merge patch: `null` takes a field back to its default). It is in force with the next plan.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/policy (the `PolicyUpdate` operationId).
+	PolicyUpdateWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PolicyUpdateResponse, error)
+
+	// PolicyUpdateWithResponse Change the cluster's policy (a merge patch: `null` takes a field back to its default). It is in force with the next plan.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/policy (the `PolicyUpdate` operationId).
+	PolicyUpdateWithResponse(ctx context.Context, body PolicyUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*PolicyUpdateResponse, error)
+
 	// PolicyPutWithBodyWithResponse Replace the cluster's policy. It is in force with the next plan.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -6482,6 +7833,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PUT /v1/policy (the `PolicyPut` operationId).
 	PolicyPutWithResponse(ctx context.Context, body PolicyPutJSONRequestBody, reqEditors ...RequestEditorFn) (*PolicyPutResponse, error)
+
+	// PrioritiesListWithResponse Priorities of pending jobs, the highest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/priorities (the `PrioritiesList` operationId).
+	PrioritiesListWithResponse(ctx context.Context, params *PrioritiesListParams, reqEditors ...RequestEditorFn) (*PrioritiesListResponse, error)
 
 	// QosListWithResponse List all qos.
 	//
@@ -6504,6 +7862,20 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/qos/{qos} (the `QosGet` operationId).
 	QosGetWithResponse(ctx context.Context, qos string, reqEditors ...RequestEditorFn) (*QosGetResponse, error)
 
+	// QosUpdateWithBodyWithResponse Change a qos (a merge patch: `null` takes a field back to its default).
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/qos/{qos} (the `QosUpdate` operationId).
+	QosUpdateWithBodyWithResponse(ctx context.Context, qos string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*QosUpdateResponse, error)
+
+	// QosUpdateWithResponse Change a qos (a merge patch: `null` takes a field back to its default).
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/qos/{qos} (the `QosUpdate` operationId).
+	QosUpdateWithResponse(ctx context.Context, qos string, body QosUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*QosUpdateResponse, error)
+
 	// QosPutWithBodyWithResponse Create or replace a qos.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -6517,6 +7889,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PUT /v1/qos/{qos} (the `QosPut` operationId).
 	QosPutWithResponse(ctx context.Context, qos string, body QosPutJSONRequestBody, reqEditors ...RequestEditorFn) (*QosPutResponse, error)
+
+	// SharesListWithResponse The tree of shares with usage and fair-share factors; of the caller's tenant, or of all for administrators of the platform.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/shares (the `SharesList` operationId).
+	SharesListWithResponse(ctx context.Context, params *SharesListParams, reqEditors ...RequestEditorFn) (*SharesListResponse, error)
 
 	// TenantsListWithResponse List tenants. A tenant's own users see theirs alone.
 	//
@@ -6747,6 +8126,54 @@ func (r AccountsGetResponse) ContentType() string {
 	return ""
 }
 
+type AccountsUpdateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Account
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AccountsUpdateResponse) GetJSON200() *Account {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AccountsUpdateResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AccountsUpdateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AccountsUpdateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AccountsUpdateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AccountsUpdateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type AccountsPutResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -6878,6 +8305,54 @@ func (r AssociationsListResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r AssociationsListResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AssociationsUpdateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Association
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AssociationsUpdateResponse) GetJSON200() *Association {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AssociationsUpdateResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AssociationsUpdateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AssociationsUpdateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AssociationsUpdateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AssociationsUpdateResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -8392,6 +9867,54 @@ func (r PartitionsGetResponse) ContentType() string {
 	return ""
 }
 
+type PartitionsUpdateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Partition
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PartitionsUpdateResponse) GetJSON200() *Partition {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PartitionsUpdateResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PartitionsUpdateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PartitionsUpdateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PartitionsUpdateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PartitionsUpdateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type PartitionsPutResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -8488,6 +10011,54 @@ func (r PolicyGetResponse) ContentType() string {
 	return ""
 }
 
+type PolicyUpdateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Policy
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PolicyUpdateResponse) GetJSON200() *Policy {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PolicyUpdateResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PolicyUpdateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PolicyUpdateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PolicyUpdateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PolicyUpdateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type PolicyPutResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -8530,6 +10101,54 @@ func (r PolicyPutResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r PolicyPutResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PrioritiesListResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PageJobPriority
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PrioritiesListResponse) GetJSON200() *PageJobPriority {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PrioritiesListResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PrioritiesListResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PrioritiesListResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PrioritiesListResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PrioritiesListResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -8673,6 +10292,54 @@ func (r QosGetResponse) ContentType() string {
 	return ""
 }
 
+type QosUpdateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Qos
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r QosUpdateResponse) GetJSON200() *Qos {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r QosUpdateResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r QosUpdateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r QosUpdateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r QosUpdateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r QosUpdateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type QosPutResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -8715,6 +10382,54 @@ func (r QosPutResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r QosPutResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SharesListResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Shares
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SharesListResponse) GetJSON200() *Shares {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r SharesListResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SharesListResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SharesListResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SharesListResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SharesListResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -9226,6 +10941,32 @@ func (c *ClientWithResponses) AccountsGetWithResponse(ctx context.Context, accou
 	return ParseAccountsGetResponse(rsp)
 }
 
+// AccountsUpdateWithBodyWithResponse Change an account: its parent, its description, its share, its limits (a merge patch: `null` takes back).
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/accounts/{account} (the `AccountsUpdate` operationId).
+func (c *ClientWithResponses) AccountsUpdateWithBodyWithResponse(ctx context.Context, account string, params *AccountsUpdateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AccountsUpdateResponse, error) {
+	rsp, err := c.AccountsUpdateWithBody(ctx, account, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAccountsUpdateResponse(rsp)
+}
+
+// AccountsUpdateWithResponse Change an account: its parent, its description, its share, its limits (a merge patch: `null` takes back).
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/accounts/{account} (the `AccountsUpdate` operationId).
+func (c *ClientWithResponses) AccountsUpdateWithResponse(ctx context.Context, account string, params *AccountsUpdateParams, body AccountsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*AccountsUpdateResponse, error) {
+	rsp, err := c.AccountsUpdate(ctx, account, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAccountsUpdateResponse(rsp)
+}
+
 // AccountsPutWithBodyWithResponse Create or replace an account.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -9278,7 +11019,33 @@ func (c *ClientWithResponses) AssociationsListWithResponse(ctx context.Context, 
 	return ParseAssociationsListResponse(rsp)
 }
 
-// AssociationsPutWithBodyWithResponse Let a user charge an account. Tenant admins, and managers for their accounts.
+// AssociationsUpdateWithBodyWithResponse Change an association: the user's share and limits, or whether it manages the account (a merge patch: `null` takes back).
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/associations (the `AssociationsUpdate` operationId).
+func (c *ClientWithResponses) AssociationsUpdateWithBodyWithResponse(ctx context.Context, params *AssociationsUpdateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AssociationsUpdateResponse, error) {
+	rsp, err := c.AssociationsUpdateWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAssociationsUpdateResponse(rsp)
+}
+
+// AssociationsUpdateWithResponse Change an association: the user's share and limits, or whether it manages the account (a merge patch: `null` takes back).
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/associations (the `AssociationsUpdate` operationId).
+func (c *ClientWithResponses) AssociationsUpdateWithResponse(ctx context.Context, params *AssociationsUpdateParams, body AssociationsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*AssociationsUpdateResponse, error) {
+	rsp, err := c.AssociationsUpdate(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAssociationsUpdateResponse(rsp)
+}
+
+// AssociationsPutWithBodyWithResponse Let a user charge an account, with a share and limits. Tenant admins, and managers for their accounts.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -9291,7 +11058,7 @@ func (c *ClientWithResponses) AssociationsPutWithBodyWithResponse(ctx context.Co
 	return ParseAssociationsPutResponse(rsp)
 }
 
-// AssociationsPutWithResponse Let a user charge an account. Tenant admins, and managers for their accounts.
+// AssociationsPutWithResponse Let a user charge an account, with a share and limits. Tenant admins, and managers for their accounts.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -9832,6 +11599,32 @@ func (c *ClientWithResponses) PartitionsGetWithResponse(ctx context.Context, par
 	return ParsePartitionsGetResponse(rsp)
 }
 
+// PartitionsUpdateWithBodyWithResponse Change a partition (a merge patch: `null` takes a field back to its default).
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/partitions/{partition} (the `PartitionsUpdate` operationId).
+func (c *ClientWithResponses) PartitionsUpdateWithBodyWithResponse(ctx context.Context, partition string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PartitionsUpdateResponse, error) {
+	rsp, err := c.PartitionsUpdateWithBody(ctx, partition, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePartitionsUpdateResponse(rsp)
+}
+
+// PartitionsUpdateWithResponse Change a partition (a merge patch: `null` takes a field back to its default).
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/partitions/{partition} (the `PartitionsUpdate` operationId).
+func (c *ClientWithResponses) PartitionsUpdateWithResponse(ctx context.Context, partition string, body PartitionsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*PartitionsUpdateResponse, error) {
+	rsp, err := c.PartitionsUpdate(ctx, partition, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePartitionsUpdateResponse(rsp)
+}
+
 // PartitionsPutWithBodyWithResponse Create or replace a partition.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -9871,6 +11664,32 @@ func (c *ClientWithResponses) PolicyGetWithResponse(ctx context.Context, reqEdit
 	return ParsePolicyGetResponse(rsp)
 }
 
+// PolicyUpdateWithBodyWithResponse Change the cluster's policy (a merge patch: `null` takes a field back to its default). It is in force with the next plan.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/policy (the `PolicyUpdate` operationId).
+func (c *ClientWithResponses) PolicyUpdateWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PolicyUpdateResponse, error) {
+	rsp, err := c.PolicyUpdateWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePolicyUpdateResponse(rsp)
+}
+
+// PolicyUpdateWithResponse Change the cluster's policy (a merge patch: `null` takes a field back to its default). It is in force with the next plan.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/policy (the `PolicyUpdate` operationId).
+func (c *ClientWithResponses) PolicyUpdateWithResponse(ctx context.Context, body PolicyUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*PolicyUpdateResponse, error) {
+	rsp, err := c.PolicyUpdate(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePolicyUpdateResponse(rsp)
+}
+
 // PolicyPutWithBodyWithResponse Replace the cluster's policy. It is in force with the next plan.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -9895,6 +11714,19 @@ func (c *ClientWithResponses) PolicyPutWithResponse(ctx context.Context, body Po
 		return nil, err
 	}
 	return ParsePolicyPutResponse(rsp)
+}
+
+// PrioritiesListWithResponse Priorities of pending jobs, the highest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/priorities (the `PrioritiesList` operationId).
+func (c *ClientWithResponses) PrioritiesListWithResponse(ctx context.Context, params *PrioritiesListParams, reqEditors ...RequestEditorFn) (*PrioritiesListResponse, error) {
+	rsp, err := c.PrioritiesList(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePrioritiesListResponse(rsp)
 }
 
 // QosListWithResponse List all qos.
@@ -9936,6 +11768,32 @@ func (c *ClientWithResponses) QosGetWithResponse(ctx context.Context, qos string
 	return ParseQosGetResponse(rsp)
 }
 
+// QosUpdateWithBodyWithResponse Change a qos (a merge patch: `null` takes a field back to its default).
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/qos/{qos} (the `QosUpdate` operationId).
+func (c *ClientWithResponses) QosUpdateWithBodyWithResponse(ctx context.Context, qos string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*QosUpdateResponse, error) {
+	rsp, err := c.QosUpdateWithBody(ctx, qos, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseQosUpdateResponse(rsp)
+}
+
+// QosUpdateWithResponse Change a qos (a merge patch: `null` takes a field back to its default).
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/qos/{qos} (the `QosUpdate` operationId).
+func (c *ClientWithResponses) QosUpdateWithResponse(ctx context.Context, qos string, body QosUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*QosUpdateResponse, error) {
+	rsp, err := c.QosUpdate(ctx, qos, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseQosUpdateResponse(rsp)
+}
+
 // QosPutWithBodyWithResponse Create or replace a qos.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -9960,6 +11818,19 @@ func (c *ClientWithResponses) QosPutWithResponse(ctx context.Context, qos string
 		return nil, err
 	}
 	return ParseQosPutResponse(rsp)
+}
+
+// SharesListWithResponse The tree of shares with usage and fair-share factors; of the caller's tenant, or of all for administrators of the platform.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/shares (the `SharesList` operationId).
+func (c *ClientWithResponses) SharesListWithResponse(ctx context.Context, params *SharesListParams, reqEditors ...RequestEditorFn) (*SharesListResponse, error) {
+	rsp, err := c.SharesList(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSharesListResponse(rsp)
 }
 
 // TenantsListWithResponse List tenants. A tenant's own users see theirs alone.
@@ -10226,6 +12097,39 @@ func ParseAccountsGetResponse(rsp *http.Response) (*AccountsGetResponse, error) 
 	return response, nil
 }
 
+// ParseAccountsUpdateResponse parses an HTTP response from a AccountsUpdateWithResponse call
+func ParseAccountsUpdateResponse(rsp *http.Response) (*AccountsUpdateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AccountsUpdateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Account
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseAccountsPutResponse parses an HTTP response from a AccountsPutWithResponse call
 func ParseAccountsPutResponse(rsp *http.Response) (*AccountsPutResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -10304,6 +12208,39 @@ func ParseAssociationsListResponse(rsp *http.Response) (*AssociationsListRespons
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest PageAssociation
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAssociationsUpdateResponse parses an HTTP response from a AssociationsUpdateWithResponse call
+func ParseAssociationsUpdateResponse(rsp *http.Response) (*AssociationsUpdateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AssociationsUpdateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Association
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -11373,6 +13310,39 @@ func ParsePartitionsGetResponse(rsp *http.Response) (*PartitionsGetResponse, err
 	return response, nil
 }
 
+// ParsePartitionsUpdateResponse parses an HTTP response from a PartitionsUpdateWithResponse call
+func ParsePartitionsUpdateResponse(rsp *http.Response) (*PartitionsUpdateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PartitionsUpdateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Partition
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParsePartitionsPutResponse parses an HTTP response from a PartitionsPutWithResponse call
 func ParsePartitionsPutResponse(rsp *http.Response) (*PartitionsPutResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -11439,6 +13409,39 @@ func ParsePolicyGetResponse(rsp *http.Response) (*PolicyGetResponse, error) {
 	return response, nil
 }
 
+// ParsePolicyUpdateResponse parses an HTTP response from a PolicyUpdateWithResponse call
+func ParsePolicyUpdateResponse(rsp *http.Response) (*PolicyUpdateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PolicyUpdateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Policy
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParsePolicyPutResponse parses an HTTP response from a PolicyPutWithResponse call
 func ParsePolicyPutResponse(rsp *http.Response) (*PolicyPutResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -11455,6 +13458,39 @@ func ParsePolicyPutResponse(rsp *http.Response) (*PolicyPutResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Policy
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePrioritiesListResponse parses an HTTP response from a PrioritiesListWithResponse call
+func ParsePrioritiesListResponse(rsp *http.Response) (*PrioritiesListResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PrioritiesListResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PageJobPriority
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -11567,6 +13603,39 @@ func ParseQosGetResponse(rsp *http.Response) (*QosGetResponse, error) {
 	return response, nil
 }
 
+// ParseQosUpdateResponse parses an HTTP response from a QosUpdateWithResponse call
+func ParseQosUpdateResponse(rsp *http.Response) (*QosUpdateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &QosUpdateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Qos
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseQosPutResponse parses an HTTP response from a QosPutWithResponse call
 func ParseQosPutResponse(rsp *http.Response) (*QosPutResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -11583,6 +13652,39 @@ func ParseQosPutResponse(rsp *http.Response) (*QosPutResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Qos
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSharesListResponse parses an HTTP response from a SharesListWithResponse call
+func ParseSharesListResponse(rsp *http.Response) (*SharesListResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SharesListResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Shares
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

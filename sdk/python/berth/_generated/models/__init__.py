@@ -1,20 +1,26 @@
 """Contains all the data models used in inputs/outputs"""
 
 from .account import Account
+from .accounts_update_body import AccountsUpdateBody
 from .ahead import Ahead
 from .array_view import ArrayView
 from .association import Association
+from .associations_update_body import AssociationsUpdateBody
 from .attempt import Attempt
+from .billing import Billing
 from .cancel_job import CancelJob
 from .container_spec import ContainerSpec
 from .create_join_token import CreateJoinToken
 from .create_tenant import CreateTenant
 from .drain_node import DrainNode
 from .explanation import Explanation
+from .fair_share_rule import FairShareRule
+from .fairshare_type_1 import FairshareType1
 from .fault import Fault
 from .gpu import Gpu
 from .gpus import Gpus
 from .hold import Hold
+from .impossible_limit import ImpossibleLimit
 from .inventory import Inventory
 from .inventory_facts import InventoryFacts
 from .job import Job
@@ -22,11 +28,19 @@ from .job_detail import JobDetail
 from .job_event import JobEvent
 from .job_kind import JobKind
 from .job_labels import JobLabels
+from .job_priority import JobPriority
 from .job_spec import JobSpec
 from .job_spec_environment import JobSpecEnvironment
 from .job_spec_labels import JobSpecLabels
 from .job_state import JobState
 from .join_token import JoinToken
+from .limits import Limits
+from .limits_grp_tres import LimitsGrpTres
+from .limits_grp_tres_minutes import LimitsGrpTresMinutes
+from .limits_grp_tres_run_minutes import LimitsGrpTresRunMinutes
+from .limits_max_tres_minutes_per_job import LimitsMaxTresMinutesPerJob
+from .limits_max_tres_per_job import LimitsMaxTresPerJob
+from .limits_max_tres_per_node import LimitsMaxTresPerNode
 from .log_stream import LogStream
 from .mount_spec import MountSpec
 from .network import Network
@@ -40,6 +54,7 @@ from .page_association import PageAssociation
 from .page_attempt import PageAttempt
 from .page_job import PageJob
 from .page_job_event import PageJobEvent
+from .page_job_priority import PageJobPriority
 from .page_join_token import PageJoinToken
 from .page_node import PageNode
 from .page_partition import PagePartition
@@ -49,9 +64,13 @@ from .page_tenant import PageTenant
 from .page_user import PageUser
 from .parsed_job import ParsedJob
 from .partition import Partition
+from .partition_billing_weights import PartitionBillingWeights
 from .partition_state import PartitionState
+from .partitions_update_body import PartitionsUpdateBody
 from .planned_start import PlannedStart
 from .policy import Policy
+from .policy_update_body import PolicyUpdateBody
+from .policy_weight_tres import PolicyWeightTres
 from .priority import Priority
 from .priority_factor import PriorityFactor
 from .problem import Problem
@@ -59,10 +78,18 @@ from .put_account import PutAccount
 from .put_association import PutAssociation
 from .put_user import PutUser
 from .qos import Qos
+from .qos_max_tres_per_account import QosMaxTresPerAccount
+from .qos_max_tres_per_user import QosMaxTresPerUser
+from .qos_max_tres_run_minutes_per_account import QosMaxTresRunMinutesPerAccount
+from .qos_max_tres_run_minutes_per_user import QosMaxTresRunMinutesPerUser
+from .qos_min_tres_per_job import QosMinTresPerJob
+from .qos_update_body import QosUpdateBody
 from .requeue_job import RequeueJob
 from .requeue_mode import RequeueMode
 from .requeue_spec import RequeueSpec
 from .resource_request import ResourceRequest
+from .share import Share
+from .shares import Shares
 from .signal_job import SignalJob
 from .signal_spec import SignalSpec
 from .step import Step
@@ -70,29 +97,38 @@ from .submit_many import SubmitMany
 from .submitted_job import SubmittedJob
 from .submitted_jobs import SubmittedJobs
 from .tenant import Tenant
+from .terms import Terms
 from .update_job import UpdateJob
 from .update_node import UpdateNode
 from .update_tenant import UpdateTenant
+from .update_tenant_terms_type_0 import UpdateTenantTermsType0
+from .usage_reset import UsageReset
 from .user import User
 from .verdict import Verdict
 from .whoami import Whoami
 
 __all__ = (
     "Account",
+    "AccountsUpdateBody",
     "Ahead",
     "ArrayView",
     "Association",
+    "AssociationsUpdateBody",
     "Attempt",
+    "Billing",
     "CancelJob",
     "ContainerSpec",
     "CreateJoinToken",
     "CreateTenant",
     "DrainNode",
     "Explanation",
+    "FairShareRule",
+    "FairshareType1",
     "Fault",
     "Gpu",
     "Gpus",
     "Hold",
+    "ImpossibleLimit",
     "Inventory",
     "InventoryFacts",
     "Job",
@@ -100,11 +136,19 @@ __all__ = (
     "JobEvent",
     "JobKind",
     "JobLabels",
+    "JobPriority",
     "JobSpec",
     "JobSpecEnvironment",
     "JobSpecLabels",
     "JobState",
     "JoinToken",
+    "Limits",
+    "LimitsGrpTres",
+    "LimitsGrpTresMinutes",
+    "LimitsGrpTresRunMinutes",
+    "LimitsMaxTresMinutesPerJob",
+    "LimitsMaxTresPerJob",
+    "LimitsMaxTresPerNode",
     "LogStream",
     "MountSpec",
     "Network",
@@ -118,6 +162,7 @@ __all__ = (
     "PageAttempt",
     "PageJob",
     "PageJobEvent",
+    "PageJobPriority",
     "PageJoinToken",
     "PageNode",
     "PagePartition",
@@ -127,9 +172,13 @@ __all__ = (
     "PageUser",
     "ParsedJob",
     "Partition",
+    "PartitionBillingWeights",
     "PartitionState",
+    "PartitionsUpdateBody",
     "PlannedStart",
     "Policy",
+    "PolicyUpdateBody",
+    "PolicyWeightTres",
     "Priority",
     "PriorityFactor",
     "Problem",
@@ -137,10 +186,18 @@ __all__ = (
     "PutAssociation",
     "PutUser",
     "Qos",
+    "QosMaxTresPerAccount",
+    "QosMaxTresPerUser",
+    "QosMaxTresRunMinutesPerAccount",
+    "QosMaxTresRunMinutesPerUser",
+    "QosMinTresPerJob",
+    "QosUpdateBody",
     "RequeueJob",
     "RequeueMode",
     "RequeueSpec",
     "ResourceRequest",
+    "Share",
+    "Shares",
     "SignalJob",
     "SignalSpec",
     "Step",
@@ -148,9 +205,12 @@ __all__ = (
     "SubmittedJob",
     "SubmittedJobs",
     "Tenant",
+    "Terms",
     "UpdateJob",
     "UpdateNode",
     "UpdateTenant",
+    "UpdateTenantTermsType0",
+    "UsageReset",
     "User",
     "Verdict",
     "Whoami",
