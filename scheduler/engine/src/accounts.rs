@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use berth_model::association::{AssociationKey, Share, UsageKey};
+use berth_model::association::{AssociationKey, Share, UsageKey, Used};
 use berth_model::event::{JobSnapshot, RunningAttempt};
 use berth_model::limit::{Scope, bounds};
 use berth_model::policy::Billing;
@@ -19,7 +19,7 @@ use crate::amount::{Micros, micros, span};
 use crate::engine::World;
 use crate::ledger::{Ledger, Rule, Run, ScopeId};
 use crate::shares::Tree;
-use crate::usage::{Decay, Usage};
+use crate::usage::{Decay, Usage, add_all};
 
 pub type PartyId = u32;
 
@@ -140,7 +140,7 @@ impl Accounts {
 
     /// Works out everything that a full plan needs.
     pub fn settle(&mut self, world: &World, now: Micros) {
-        self.usage.close(now);
+        self.usage.close(now, |job, attempt| !is_live(world, job, attempt), |_| ());
         if self.is_tree_stale {
             let present = self.ids.keys().map(|key| &key.user);
             self.tree = Tree::build(&world.associations, present.chain(self.usage.users()));
@@ -157,16 +157,27 @@ impl Accounts {
         let decay = Decay::at(&world.policy, now);
         let usage = &self.usage;
         self.tree.rank(world.policy.fair_share_rule, |take| usage.billing(&decay, take));
-        let used: Vec<PartyId> = self.ids.values().copied().collect();
-        used.into_iter().for_each(|id| self.rate(id));
+        (0..self.parties.len() as PartyId).for_each(|id| self.rate(id));
         self.add_up(&decay, now);
     }
 
-    /// For a quick plan: sums of use are made anew if something has ended. If not, what runs has as much less left as it has used.
+    /// For a quick plan: what has ended since the last plan is added to the sums of use. The sums stay as of the last full plan, and so
+    /// does what runs may still use: together they tell of each run what it has used and may use.
     pub fn refresh(&mut self, world: &World, now: Micros) {
-        self.usage.close(now);
-        if self.usage.is_moved || !self.ledger.counts_use() {
-            self.add_up(&Decay::at(&world.policy, now), now);
+        let (ledger, tree) = (&mut self.ledger, &self.tree);
+        let since = ledger.clock();
+        let counts_use = ledger.counts_use();
+        self.usage.close(
+            now,
+            |job, attempt| !is_live(world, job, attempt),
+            |closed| {
+                if counts_use {
+                    each_scope(tree, closed.key, ledger, |used| closed.add_since(since, used));
+                }
+            },
+        );
+        if !counts_use {
+            self.ledger.set_clock(now);
         }
     }
 
@@ -237,21 +248,12 @@ impl Accounts {
     }
 
     fn add_up(&mut self, decay: &Decay, now: Micros) {
-        self.usage.is_moved = false;
         if !self.ledger.counts_use() {
             return self.ledger.set_clock(now);
         }
         self.ledger.clear_used(now);
         let (ledger, tree) = (&mut self.ledger, &self.tree);
-        self.usage.add_up(decay, |key: &UsageKey, add| {
-            let of_tree = tree.chain(&key.user).into_iter().map(|(place, _)| Scope::Association(place.clone()));
-            let of_qos = [Some(&key.qos), key.partition_qos.as_ref()].into_iter().flatten().map(|name| Scope::Qos(name.clone()));
-            for scope in of_tree.chain(of_qos) {
-                if let Some(id) = ledger.known(&scope) {
-                    add(ledger.used(id));
-                }
-            }
-        });
+        self.usage.sums(decay, |key, sum| each_scope(tree, key, ledger, |used| add_all(used, sum)));
     }
 
     /// An attempt that holds something counts.
@@ -312,4 +314,21 @@ impl Accounts {
         tres.insert(Tres::Billing, billing as u64);
         Charge { tres, billing, usage_factor: party.usage_factor, partition_qos: party.partition_qos.clone() }
     }
+}
+
+/// The sums of use that a key's use goes into.
+fn each_scope(tree: &Tree, key: &UsageKey, ledger: &mut Ledger, mut add: impl FnMut(&mut Used)) {
+    let of_tree = tree.chain(&key.user).into_iter().map(|(place, _)| Scope::Association(place.clone()));
+    let of_qos = [Some(&key.qos), key.partition_qos.as_ref()].into_iter().flatten().map(|name| Scope::Qos(name.clone()));
+    for scope in of_tree.chain(of_qos) {
+        if let Some(id) = ledger.known(&scope) {
+            add(ledger.used(id));
+        }
+    }
+}
+
+/// The attempt still holds something.
+fn is_live(world: &World, job: JobId, attempt: u32) -> bool {
+    let entry = world.jobs.get(&job).filter(|entry| entry.job.state.is_active());
+    entry.and_then(|entry| entry.job.attempt.as_ref()).is_some_and(|held| held.number == attempt)
 }

@@ -66,8 +66,8 @@ struct Counter {
     tres: TresCounts,
     nodes: BTreeMap<NodeName, u32>,
     used: Used,
-    /// Minutes left to runs, as worked out since the last change.
-    left: Vec<(Tres, f64)>,
+    /// Minutes left to runs at an instant, as worked out since the last change.
+    left: Vec<(Tres, Micros, f64)>,
 }
 
 /// Something that is about to run, or may.
@@ -134,7 +134,10 @@ impl Ledger {
     pub fn set_clock(&mut self, now: Micros) {
         self.as_of = now;
         self.version += 1;
-        self.counters.iter_mut().for_each(|counter| counter.left.clear());
+    }
+
+    pub fn clock(&self) -> Micros {
+        self.as_of
     }
 
     /// Sums of use begin anew, as of `now`.
@@ -144,6 +147,7 @@ impl Ledger {
     }
 
     pub fn used(&mut self, scope: ScopeId) -> &mut Used {
+        self.version += 1;
         &mut self.counters[scope as usize].used
     }
 
@@ -258,12 +262,14 @@ impl Ledger {
     /// Minutes that runs may still use. As of the sums of use: what has passed since is in neither twice.
     fn left(&mut self, scope: ScopeId, tres: &Tres) -> f64 {
         let counter = &self.counters[scope as usize];
-        if let Some((_, left)) = counter.left.iter().find(|(known, _)| known == tres) {
+        if let Some((_, _, left)) = counter.left.iter().find(|(known, at, _)| known == tres && *at == self.as_of) {
             return *left;
         }
         let runs = counter.runs.iter().filter_map(|key| self.runs.get(key));
         let left = runs.map(|run| run.minutes_left(tres, self.as_of)).sum();
-        self.counters[scope as usize].left.push((tres.clone(), left));
+        let known = &mut self.counters[scope as usize].left;
+        known.retain(|(_, at, _)| *at == self.as_of);
+        known.push((tres.clone(), self.as_of, left));
         left
     }
 

@@ -8,7 +8,7 @@
 //! Classic: 2^(−UE ÷ S), where S is the product of the shares' parts and UE mixes a user's part of all usage with its account's.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use berth_model::association::{Association, AssociationKey, Fairshare, Share, Terms};
 use berth_model::policy::FairShareRule;
@@ -39,7 +39,7 @@ impl Place {
 pub struct Tree {
     /// The first is the root; parents come before their children.
     places: Vec<Place>,
-    index: BTreeMap<AssociationKey, usize>,
+    index: HashMap<AssociationKey, usize>,
     most_priority: u32,
 }
 

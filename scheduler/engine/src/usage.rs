@@ -17,7 +17,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
-use crate::amount::{Micros, NEVER, SECOND, micros, timestamp};
+use crate::amount::{Micros, SECOND, micros, timestamp};
 
 /// How the past counts at one instant.
 #[derive(Clone, Copy, Debug)]
@@ -110,30 +110,60 @@ pub fn fold(policy: &Policy, rows: &BTreeMap<UsageKey, UsageRow>, ended: &[Ended
     changed.into_iter().map(|(key, used)| UsageRow { key, as_of: at, used }).collect()
 }
 
+/// A key's number, as long as the engine lives.
+type KeyId = u32;
+
 /// Something that runs, or ran and is in no row yet.
 #[derive(Clone, Debug)]
 struct Run {
-    key: UsageKey,
+    key: KeyId,
     charge: Charge,
     from: Micros,
-    /// Nothing while it runs; [`NEVER`] from its end to the next plan's clock.
+    /// Nothing while it runs.
     to: Option<Micros>,
+}
+
+/// An end that the last plan has not heeded: whose it was, and what it used since an instant.
+pub struct Closed<'a> {
+    pub key: &'a UsageKey,
+    charge: &'a Charge,
+    from: Micros,
+    to: Micros,
+}
+
+impl Closed<'_> {
+    /// Adds what was used from `since` on. Within seconds nothing fades.
+    pub fn add_since(&self, since: Micros, used: &mut Used) {
+        add(used, self.charge, self.to.saturating_sub(self.from.max(since)).max(0) as f64 / SECOND as f64);
+    }
 }
 
 /// All usage that the engine knows.
 #[derive(Clone, Debug, Default)]
 pub struct Usage {
-    rows: BTreeMap<UsageKey, UsageRow>,
+    /// Sums are made in the order of keys, so that rounding does not depend on who came first.
+    ids: BTreeMap<UsageKey, KeyId>,
+    /// By key.
+    rows: Vec<Option<UsageRow>>,
     runs: BTreeMap<(JobId, u32), Run>,
-    /// Something has ended, or a row has come, since this was last set to `false`.
-    pub is_moved: bool,
+    /// Runs that have ended since the last plan: they end with the next plan's clock.
+    ending: Vec<(JobId, u32)>,
 }
 
 impl Usage {
+    fn id(&mut self, key: UsageKey) -> KeyId {
+        let next = self.rows.len() as KeyId;
+        let id = *self.ids.entry(key).or_insert(next);
+        if id == next {
+            self.rows.push(None);
+        }
+        id
+    }
+
     pub fn take_rows(&mut self, rows: Vec<UsageRow>, counted: &[(JobId, u32)]) {
-        self.is_moved = true;
         for row in rows {
-            self.rows.insert(row.key.clone(), row);
+            let id = self.id(row.key.clone());
+            self.rows[id as usize] = Some(row);
         }
         for run in counted {
             self.runs.remove(run);
@@ -141,49 +171,74 @@ impl Usage {
     }
 
     pub fn begin(&mut self, job: JobId, attempt: u32, key: UsageKey, charge: Charge, from: Micros) {
+        let key = self.id(key);
         self.runs.insert((job, attempt), Run { key, charge, from, to: None });
     }
 
     /// The attempt holds nothing any more. It counts until its row comes.
     pub fn end(&mut self, job: JobId, attempt: u32) {
-        if let Some(run) = self.runs.get_mut(&(job, attempt)) {
-            run.to.get_or_insert(NEVER);
-            self.is_moved = true;
+        if self.runs.contains_key(&(job, attempt)) {
+            self.ending.push((job, attempt));
         }
     }
 
-    /// What has ended since the last plan has ended now, as far as is known.
-    pub fn close(&mut self, now: Micros) {
-        self.runs.values_mut().filter(|run| run.to == Some(NEVER)).for_each(|run| run.to = Some(now));
+    /// What has ended since the last plan has ended now, as far as is known: `heed` is told of each. An attempt that has merely been told
+    /// of again goes on.
+    pub fn close(&mut self, now: Micros, is_over: impl Fn(JobId, u32) -> bool, mut heed: impl FnMut(Closed<'_>)) {
+        let mut ended = std::mem::take(&mut self.ending);
+        ended.sort_unstable();
+        ended.dedup();
+        ended.retain(|(job, attempt)| is_over(*job, *attempt));
+        for run in &ended {
+            if let Some(run) = self.runs.get_mut(run).filter(|run| run.to.is_none()) {
+                run.to = Some(now);
+            }
+        }
+        if ended.is_empty() {
+            return;
+        }
+        let mut keys: BTreeMap<KeyId, &UsageKey> = BTreeMap::new();
+        let wanted: std::collections::BTreeSet<KeyId> = ended.iter().filter_map(|run| Some(self.runs.get(run)?.key)).collect();
+        keys.extend(self.ids.iter().filter(|(_, id)| wanted.contains(id)).map(|(key, id)| (*id, key)));
+        for run in ended.iter().filter_map(|run| self.runs.get(run)) {
+            heed(Closed { key: keys[&run.key], charge: &run.charge, from: run.from, to: now });
+        }
     }
 
     /// Everybody who used something.
     pub fn users(&self) -> impl Iterator<Item = &AssociationKey> {
-        self.rows.keys().map(|key| &key.user).chain(self.runs.values().map(|run| &run.key.user))
+        self.ids.keys().map(|key| &key.user)
     }
 
-    /// Calls `take` with every billing sum as `decay` sees it.
+    /// Calls `take` with every key's billing sum as `decay` sees it.
     pub fn billing(&self, decay: &Decay, mut take: impl FnMut(&AssociationKey, f64)) {
-        for row in self.rows.values() {
-            take(&row.key.user, row.used.billing * decay.kept(micros(row.as_of)));
-        }
+        let row = |row: &Option<UsageRow>| row.as_ref().map_or(0.0, |row| row.used.billing * decay.kept(micros(row.as_of)));
+        let mut sums: Vec<f64> = self.rows.iter().map(row).collect();
         for run in self.runs.values() {
             let seconds = decay.seconds(run.from, run.to.unwrap_or(decay.now));
-            take(&run.key.user, run.charge.billing * run.charge.usage_factor * seconds);
+            sums[run.key as usize] += run.charge.billing * run.charge.usage_factor * seconds;
         }
+        self.ids.iter().for_each(|(key, id)| take(&key.user, sums[*id as usize]));
     }
 
-    /// Adds all use to the sums that `sums` gives for a key.
-    pub fn add_up(&self, decay: &Decay, mut sums: impl FnMut(&UsageKey, &mut dyn FnMut(&mut Used))) {
-        for row in self.rows.values() {
-            let part = decay.kept(micros(row.as_of));
-            sums(&row.key, &mut |used| add_part(used, &row.used, part));
+    /// Calls `take` with every key and all its sums.
+    pub fn sums(&self, decay: &Decay, mut take: impl FnMut(&UsageKey, &Used)) {
+        let mut sums: Vec<Used> = vec![Used::default(); self.rows.len()];
+        for (sum, row) in sums.iter_mut().zip(&self.rows) {
+            if let Some(row) = row {
+                add_part(sum, &row.used, decay.kept(micros(row.as_of)));
+            }
         }
         for run in self.runs.values() {
-            let seconds = decay.seconds(run.from, run.to.unwrap_or(decay.now));
-            sums(&run.key, &mut |used| add(used, &run.charge, seconds));
+            add(&mut sums[run.key as usize], &run.charge, decay.seconds(run.from, run.to.unwrap_or(decay.now)));
         }
+        self.ids.iter().for_each(|(key, id)| take(key, &sums[*id as usize]));
     }
+}
+
+/// Adds all of `other`.
+pub fn add_all(used: &mut Used, other: &Used) {
+    add_part(used, other, 1.0);
 }
 
 #[cfg(test)]
@@ -241,7 +296,7 @@ mod tests {
 
     fn sum(usage: &Usage, decay: &Decay) -> Used {
         let mut all = Used::default();
-        usage.add_up(decay, |_, add| add(&mut all));
+        usage.sums(decay, |_, used| add_all(&mut all, used));
         all
     }
 
@@ -256,7 +311,7 @@ mod tests {
         let mut usage = Usage::default();
         usage.begin(JobId(1), 1, key.clone(), charge.clone(), 0);
         usage.end(JobId(1), 1);
-        usage.close(300 * SECOND);
+        usage.close(300 * SECOND, |_, _| true, |_| ());
         let decay = Decay::at(&policy, 4_000_000 * SECOND);
         let before = sum(&usage, &decay);
         close(before.billing / before.wall, 160.0);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_model::association::{Association, AssociationKey, Limits, Terms};
+use berth_model::association::{Association, AssociationKey, Limits, Terms, UsageKey, UsageRow, Used};
 use berth_model::event::{Event, JobSnapshot};
 use berth_model::policy::{Policy, Qos};
 use berth_model::tres::{Tres, TresCounts};
@@ -20,11 +20,12 @@ pub struct Rules {
     normal_cpus_per_user: u64,
     high_run_minutes: u64,
     gpus_per_job: u64,
+    bio_minutes: u64,
 }
 
 pub fn any_rules() -> impl Strategy<Value = Rules> {
-    (1u64..9, 1u64..5, 1u32..8, 1u32..5, 8u64..40, 60u64..2000, 1u64..8).prop_map(
-        |(account_gpus, account_nodes, tenant_jobs, user_jobs, normal_cpus_per_user, high_run_minutes, gpus_per_job)| Rules {
+    (1u64..9, 1u64..5, 1u32..8, 1u32..5, 8u64..40, 60u64..2000, 1u64..8, 100u64..5000).prop_map(
+        |(account_gpus, account_nodes, tenant_jobs, user_jobs, normal_cpus_per_user, high_run_minutes, gpus_per_job, bio_minutes)| Rules {
             account_gpus,
             account_nodes,
             tenant_jobs,
@@ -32,6 +33,7 @@ pub fn any_rules() -> impl Strategy<Value = Rules> {
             normal_cpus_per_user,
             high_run_minutes,
             gpus_per_job,
+            bio_minutes,
         },
     )
 }
@@ -51,22 +53,31 @@ impl Rules {
             max_tres_per_job: counts(&[(Tres::GpuType("h100".to_owned()), self.gpus_per_job)]),
             ..Limits::default()
         };
+        let of_bio = Limits { grp_tres_minutes: counts(&[(Tres::Cpu, self.bio_minutes)]), ..Limits::default() };
+        let bio = AssociationKey::account(name("acme"), name("bio"));
         let of_tenant = Limits { grp_jobs: Some(self.tenant_jobs), ..Limits::default() };
         let ml = AssociationKey::account(name("acme"), name("ml"));
         let high = Limits { grp_tres_run_minutes: counts(&[(Tres::Cpu, self.high_run_minutes)]), ..Limits::default() };
         let per_user = counts(&[(Tres::Cpu, self.normal_cpus_per_user)]);
         vec![
-            Event::Policy(Policy { weight_fairshare: 0, ..Policy::default() }),
+            Event::Policy(Policy { weight_fairshare: 0, half_life_seconds: 0, ..Policy::default() }),
             Event::Qos(Qos { max_tres_per_user: per_user, ..Qos::named(name("normal")) }),
             Event::Qos(Qos { priority: 100, limits: high, ..Qos::named(name("high")) }),
             Event::Associations {
                 tenant: name("acme"),
                 places: vec![
                     association(ml, Terms { limits: of_account, max_jobs: Some(self.user_jobs), ..Terms::default() }),
+                    association(bio, Terms { limits: of_bio, ..Terms::default() }),
                     association(AssociationKey::tenant(name("acme")), Terms { limits: of_tenant, ..Terms::default() }),
                 ],
             },
         ]
+    }
+
+    /// What an engine that begins now is told of the past.
+    pub fn past(world: &World) -> Event {
+        let row = |(key, used): (&UsageKey, &Used)| UsageRow { key: key.clone(), as_of: crate::world::at(world.now), used: used.clone() };
+        Event::Usage { rows: world.spent.iter().map(row).collect(), counted: Vec::new() }
     }
 
     /// Counts everything that runs.
@@ -100,6 +111,12 @@ impl Rules {
             })
             .sum();
         prop_assert!(seconds <= 60 * self.high_run_minutes as i64);
+        // All that has been used, and all that may be used up to the time limits of what runs.
+        let bio = |key: &&UsageKey| key.user.account.as_ref().is_some_and(|account| account.as_str() == "bio");
+        let spent: f64 = world.spent.keys().filter(bio).filter_map(|key| world.spent[key].tres.get(&Tres::Cpu)).sum();
+        let whole = |job: &&JobSnapshot| parts(job).iter().map(|part| part.cpus.len()).sum::<usize>() as f64 * job.time_limit as f64;
+        let running: f64 = running.iter().filter(|job| job.account.as_str() == "bio").map(whole).sum();
+        prop_assert!(spent + running <= 60.0 * self.bio_minutes as f64, "{} + {} of {} minutes", spent, running, self.bio_minutes);
         Ok(())
     }
 }

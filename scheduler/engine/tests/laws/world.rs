@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_engine::{Engine, Plan, Settings};
+use berth_model::association::{AssociationKey, UsageKey, Used};
 use berth_model::event::{Event, JobSnapshot, RunningAttempt};
 use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos};
@@ -144,6 +145,8 @@ pub struct World {
     pub nodes: BTreeMap<u32, Node>,
     pub pending: BTreeMap<JobId, JobSnapshot>,
     pub running: BTreeMap<JobId, JobSnapshot>,
+    /// What has ended, undecayed.
+    pub spent: BTreeMap<UsageKey, Used>,
 }
 
 impl World {
@@ -203,7 +206,16 @@ impl World {
 
     /// Ends a job.
     pub fn end(&mut self, job: JobId) -> Event {
-        self.running.remove(&job);
+        if let Some(ended) = self.running.remove(&job) {
+            let attempt = ended.attempt.expect("it ran");
+            let seconds = at(self.now).duration_since(attempt.started_at.expect("it ran")).as_secs_f64();
+            let key = UsageKey { user: AssociationKey::user(ended.tenant, ended.account, ended.user), qos: ended.qos, partition_qos: None };
+            let spent = self.spent.entry(key).or_default();
+            spent.wall += seconds;
+            for (tres, count) in &attempt.charge.tres {
+                *spent.tres.entry(tres.clone()).or_default() += *count as f64 * seconds;
+            }
+        }
         Event::JobGone(job)
     }
 
