@@ -68,6 +68,16 @@ struct Counter {
     used: Used,
     /// Minutes left to runs at an instant, as worked out since the last change.
     left: Vec<(Tres, Micros, f64)>,
+    /// Its runs by their ends, the first to end first, as of an instant.
+    ends: Option<(Micros, Arc<[(Micros, RunKey)]>)>,
+}
+
+impl Counter {
+    /// What was worked out holds no more.
+    fn change(&mut self) {
+        self.left.clear();
+        self.ends = None;
+    }
 }
 
 /// Something that is about to run, or may.
@@ -157,7 +167,7 @@ impl Ledger {
         for scope in &*run.scopes {
             let counter = &mut self.counters[*scope as usize];
             counter.runs.insert(key);
-            counter.left.clear();
+            counter.change();
             for (tres, count) in &run.tres {
                 *counter.tres.entry(tres.clone()).or_insert(0) += count;
             }
@@ -175,7 +185,7 @@ impl Ledger {
         for scope in &*run.scopes {
             let counter = &mut self.counters[*scope as usize];
             counter.runs.remove(key);
-            counter.left.clear();
+            counter.change();
             for (tres, count) in &run.tres {
                 counter.tres.entry(tres.clone()).and_modify(|sum| *sum -= count);
             }
@@ -274,14 +284,22 @@ impl Ledger {
     }
 
     /// A limit that runs hold: those that end first are named, and when enough of them have ended.
-    fn full(&self, rule: &Rule, have: String, need: String, over: u64, of: impl Fn(&Run) -> u64, now: Micros) -> Verdict {
-        let ends = self.ends(rule.scope, of, now);
+    fn full(&mut self, rule: &Rule, have: String, need: String, over: u64, of: impl Fn(&Run) -> u64, now: Micros) -> Verdict {
         let mut freed = 0;
-        let clears = ends.iter().find_map(|(end, _, share)| {
+        let mut clears = None;
+        let mut holders = Holders::default();
+        for (end, key) in &*self.ends(rule.scope, now) {
+            let share = self.runs.get(key).map_or(0, &of);
+            holders.add(key, share);
             freed += share;
-            (freed >= over).then_some(*end)
-        });
-        let verdict = holds(&rule.bound).have(have).need(need).holders(holders(&ends));
+            if freed >= over {
+                clears = clears.or(Some(*end));
+            }
+            if clears.is_some() && holders.are_enough() {
+                break;
+            }
+        }
+        let verdict = holds(&rule.bound).have(have).need(need).holders(holders.names);
         let verdict = verdict.advice("nothing to do: it may start when these jobs end");
         match clears.filter(|at| *at < NEVER) {
             Some(at) => verdict.clears(timestamp(at.max(now))),
@@ -290,32 +308,56 @@ impl Ledger {
     }
 
     /// A limit on use, which fades.
-    fn spent(&self, rule: &Rule, have: String, need: String, now: Micros) -> Verdict {
+    fn spent(&mut self, rule: &Rule, have: String, need: String, now: Micros) -> Verdict {
         let measured = rule.bound.measure.tres();
-        let ends = self.ends(rule.scope, |run| measured.map_or(1, |tres| run.count(tres)), now);
-        let verdict = holds(&rule.bound).have(have).need(need).holders(holders(&ends));
+        let mut holders = Holders::default();
+        for (_, key) in &*self.ends(rule.scope, now) {
+            holders.add(key, self.runs.get(key).map_or(0, |run| measured.map_or(1, |tres| run.count(tres))));
+            if holders.are_enough() {
+                break;
+            }
+        }
+        let verdict = holds(&rule.bound).have(have).need(need).holders(holders.names);
         verdict.advice("wait until use has faded or what runs has ended, or lower the time limit")
     }
 
-    /// Runs that have a share in it, the first to end first.
-    fn ends(&self, scope: ScopeId, of: impl Fn(&Run) -> u64, now: Micros) -> Vec<(Micros, RunKey, u64)> {
-        let runs = self.counters[scope as usize].runs.iter();
-        let ends = runs.filter_map(|key| self.runs.get(key).map(|run| (run.end(now), *key, of(run))));
-        let mut ends: Vec<_> = ends.filter(|(_, _, share)| *share > 0).collect();
+    fn ends(&mut self, scope: ScopeId, now: Micros) -> Arc<[(Micros, RunKey)]> {
+        let counter = &self.counters[scope as usize];
+        if let Some((_, ends)) = counter.ends.as_ref().filter(|(at, _)| *at == now) {
+            return ends.clone();
+        }
+        let ends = counter.runs.iter().filter_map(|key| Some((self.runs.get(key)?.end(now), *key)));
+        let mut ends: Vec<(Micros, RunKey)> = ends.collect();
         ends.sort_unstable();
+        let ends: Arc<[(Micros, RunKey)]> = ends.into();
+        self.counters[scope as usize].ends = Some((now, ends.clone()));
         ends
+    }
+}
+
+/// Jobs that have a share in what is missing, the first few.
+#[derive(Default)]
+struct Holders {
+    names: Vec<String>,
+}
+
+impl Holders {
+    fn add(&mut self, (job, _, _): &RunKey, share: u64) {
+        if share > 0 && !self.are_enough() {
+            let name = format!("job/{job}");
+            if !self.names.contains(&name) {
+                self.names.push(name);
+            }
+        }
+    }
+
+    fn are_enough(&self) -> bool {
+        self.names.len() >= MOST_HOLDERS
     }
 }
 
 fn holds(bound: &Bound) -> Verdict {
     say(bound.code, &format!("the limit {} of {} holds", bound.words(), bound.scope), bound.scope.to_string())
-}
-
-fn holders(ends: &[(Micros, RunKey, u64)]) -> Vec<String> {
-    let mut holders: Vec<String> = ends.iter().map(|(_, (job, _, _), _)| format!("job/{job}")).take(4 * MOST_HOLDERS).collect();
-    holders.dedup();
-    holders.truncate(MOST_HOLDERS);
-    holders
 }
 
 #[cfg(test)]

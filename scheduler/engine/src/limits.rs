@@ -22,8 +22,14 @@ use crate::pass::{Found, Pass};
 /// Limits that hold a job, each with who counts.
 pub type Causes = Arc<[(ScopeId, Verdict)]>;
 
-/// What was found for jobs of a party, key and length, as of a version of the ledger.
-pub type Memo = HashMap<(PartyId, KeyId, Micros), (u64, Causes)>;
+/// What is remembered within a pass.
+#[derive(Default)]
+pub struct Memo {
+    /// What was found for jobs of a party, key and length, as of a version of the ledger.
+    causes: HashMap<(PartyId, KeyId, Micros), (u64, Causes)>,
+    /// The least that jobs of a key and length take: a key's partition decides the billing.
+    requests: HashMap<(KeyId, Micros), Arc<Request>>,
+}
 
 impl Pass<'_> {
     /// What holds one more job, wherever it may run.
@@ -34,15 +40,26 @@ impl Pass<'_> {
         }
         let index = (queued.party, queued.key, queued.length);
         let version = self.accounts.ledger.version;
-        if let Some((_, causes)) = self.memo.get(&index).filter(|(known, _)| *known == version) {
+        if let Some((_, causes)) = self.memo.causes.get(&index).filter(|(known, _)| *known == version) {
             return causes.clone();
         }
-        let shape = &self.keys.entries[queued.key as usize].key.shape;
-        let charge = self.accounts.charge(queued.party, shape.least_counts());
-        let request = Request { tres: charge.tres, on_node: shape.least_on_node(), time_limit: (queued.length / SECOND) as u64 };
-        let causes = self.ask(queued.party, &request, &[], charge.usage_factor);
-        self.memo.insert(index, (version, causes.clone()));
+        let request = self.request(queued);
+        let usage_factor = self.accounts.party(queued.party).usage_factor;
+        let causes = self.ask(queued.party, &request, &[], usage_factor);
+        self.memo.causes.insert(index, (version, causes.clone()));
         causes
+    }
+
+    fn request(&mut self, queued: &Queued) -> Arc<Request> {
+        let index = (queued.key, queued.length);
+        if let Some(known) = self.memo.requests.get(&index) {
+            return known.clone();
+        }
+        let shape = &self.keys.entries[queued.key as usize].key.shape;
+        let tres = self.accounts.charge(queued.party, shape.least_counts()).tres;
+        let request = Arc::new(Request { tres, on_node: shape.least_on_node(), time_limit: (queued.length / SECOND) as u64 });
+        self.memo.requests.insert(index, request.clone());
+        request
     }
 
     /// What the job takes at its place; `Err`: what holds it there.

@@ -70,7 +70,7 @@ impl<'a> Pass<'a> {
             keys,
             accounts,
             partitions,
-            memo: Memo::new(),
+            memo: Memo::default(),
             floors,
             trails: Trails::default(),
             uneven_floors: HashMap::new(),
