@@ -46,8 +46,11 @@ async fn shares_limits_and_priorities_from_the_command_line() {
     .await;
     let table = said(&stack.berth(&lead, &["prio", "-o", "wide"]));
     assert!(table.contains("FAIRSHARE") && table.contains("JOB_SIZE"), "{table}");
-    let tree = said(&stack.berth(&lead, &["share", "-o", "wide"]));
-    assert!(tree.lines().any(|line| line.trim_start().starts_with("ml") && line.contains("ann")), "{tree}");
+    until("the tree shows who has used something", async || {
+        let tree = said(&stack.berth(&lead, &["share", "-o", "wide"]));
+        tree.lines().any(|line| line.trim_start().starts_with("ml") && line.contains("ann"))
+    })
+    .await;
     let seen = stack.call("GET", "/v1/shares?user=bob", &stack.token("eve", "other", "tenant_admin"), None).await.1;
     assert_eq!(seen["items"], serde_json::json!([]), "nobody sees another tenant's tree");
 

@@ -60,6 +60,9 @@ impl Run {
     }
 }
 
+/// Runs with their ends, ascending.
+type Ends = Arc<[(Micros, RunKey)]>;
+
 #[derive(Clone, Debug, Default)]
 struct Counter {
     runs: BTreeSet<RunKey>,
@@ -69,7 +72,7 @@ struct Counter {
     /// Minutes left to runs at an instant, as worked out since the last change.
     left: Vec<(Tres, Micros, f64)>,
     /// Its runs by their ends, the first to end first, as of an instant.
-    ends: Option<(Micros, Arc<[(Micros, RunKey)]>)>,
+    ends: Option<(Micros, Ends)>,
 }
 
 impl Counter {
@@ -321,7 +324,7 @@ impl Ledger {
         verdict.advice("wait until use has faded or what runs has ended, or lower the time limit")
     }
 
-    fn ends(&mut self, scope: ScopeId, now: Micros) -> Arc<[(Micros, RunKey)]> {
+    fn ends(&mut self, scope: ScopeId, now: Micros) -> Ends {
         let counter = &self.counters[scope as usize];
         if let Some((_, ends)) = counter.ends.as_ref().filter(|(at, _)| *at == now) {
             return ends.clone();
@@ -329,7 +332,7 @@ impl Ledger {
         let ends = counter.runs.iter().filter_map(|key| Some((self.runs.get(key)?.end(now), *key)));
         let mut ends: Vec<(Micros, RunKey)> = ends.collect();
         ends.sort_unstable();
-        let ends: Arc<[(Micros, RunKey)]> = ends.into();
+        let ends: Ends = ends.into();
         self.counters[scope as usize].ends = Some((now, ends.clone()));
         ends
     }
