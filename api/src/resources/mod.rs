@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod associations;
+pub mod decisions;
 pub mod explain;
 pub mod health;
 pub mod input;
@@ -41,6 +42,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(jobs::routes())
         .merge(job_control::routes())
         .merge(explain::routes())
+        .merge(decisions::routes())
         .merge(steps::routes())
         .merge(logs::routes())
         .merge(input::routes())

@@ -9,6 +9,7 @@ from .cancel_job import CancelJob
 from .container_spec import ContainerSpec
 from .create_join_token import CreateJoinToken
 from .create_tenant import CreateTenant
+from .decision import Decision
 from .drain_node import DrainNode
 from .explanation import Explanation
 from .fault import Fault
@@ -65,6 +66,7 @@ from .requeue_spec import RequeueSpec
 from .resource_request import ResourceRequest
 from .signal_job import SignalJob
 from .signal_spec import SignalSpec
+from .start import Start
 from .step import Step
 from .submit_many import SubmitMany
 from .submitted_job import SubmittedJob
@@ -87,6 +89,7 @@ __all__ = (
     "ContainerSpec",
     "CreateJoinToken",
     "CreateTenant",
+    "Decision",
     "DrainNode",
     "Explanation",
     "Fault",
@@ -143,6 +146,7 @@ __all__ = (
     "ResourceRequest",
     "SignalJob",
     "SignalSpec",
+    "Start",
     "Step",
     "SubmitMany",
     "SubmittedJob",
