@@ -6,6 +6,7 @@
 mod accounts;
 mod lead;
 mod metrics;
+pub mod record;
 mod written;
 
 use std::sync::Arc;

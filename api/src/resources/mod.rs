@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod associations;
+pub mod decisions;
 pub mod explain;
 pub mod health;
 pub mod input;
@@ -46,6 +47,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(jobs::routes())
         .merge(job_control::routes())
         .merge(explain::routes())
+        .merge(decisions::routes())
         .merge(steps::routes())
         .merge(logs::routes())
         .merge(input::routes())

@@ -87,6 +87,7 @@ fn check(policy: &Policy) -> Result<(), Fault> {
         ("half_life_seconds", Some(policy.half_life_seconds).filter(|s| *s > 0)),
         ("max_age_seconds", Some(policy.max_age_seconds)),
         ("requeue_delay_seconds", Some(policy.requeue_delay_seconds).filter(|s| *s > 0)),
+        ("decision_keep_seconds", Some(policy.decision_keep_seconds).filter(|s| *s > 0)),
     ])
 }
 

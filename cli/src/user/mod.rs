@@ -10,6 +10,7 @@ mod job_line;
 mod logs;
 mod policy;
 mod queue;
+mod replay;
 mod settings_line;
 mod share;
 mod show;
@@ -57,6 +58,7 @@ pub async fn run(command: UserCommand, settings: ClientArgs) -> anyhow::Result<E
         UserCommand::Queue(args) => done(queue::queue(&client, format, args).await),
         UserCommand::Show { what } => done(show::show(&client, format, &what).await),
         UserCommand::Explain { job } => done(show::explain(&client, format, &job).await),
+        UserCommand::Replay(args) => done(replay::show(&client, format, &args).await),
         UserCommand::Cancel(args) => cancel::cancel(&client, args).await,
         UserCommand::Hold { jobs } => control::each(&client, jobs, "hold", &Value::Null, "held").await,
         UserCommand::Release { jobs } => control::each(&client, jobs, "release", &Value::Null, "released").await,

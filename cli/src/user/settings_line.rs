@@ -119,6 +119,7 @@ const POLICY: &[Known] = &[
     (&["nodetimeoutseconds"], "node_timeout_seconds", Kind::Seconds),
     (&["killwait", "killwaitseconds"], "kill_wait_seconds", Kind::Seconds),
     (&["requeuedelayseconds"], "requeue_delay_seconds", Kind::Seconds),
+    (&["decisionkeepseconds"], "decision_keep_seconds", Kind::Seconds),
 ];
 
 impl Of {

@@ -12,6 +12,7 @@ from .cancel_job import CancelJob
 from .container_spec import ContainerSpec
 from .create_join_token import CreateJoinToken
 from .create_tenant import CreateTenant
+from .decision import Decision
 from .drain_node import DrainNode
 from .explanation import Explanation
 from .fair_share_rule import FairShareRule
@@ -92,6 +93,7 @@ from .share import Share
 from .shares import Shares
 from .signal_job import SignalJob
 from .signal_spec import SignalSpec
+from .start import Start
 from .step import Step
 from .submit_many import SubmitMany
 from .submitted_job import SubmittedJob
@@ -120,6 +122,7 @@ __all__ = (
     "ContainerSpec",
     "CreateJoinToken",
     "CreateTenant",
+    "Decision",
     "DrainNode",
     "Explanation",
     "FairShareRule",
@@ -200,6 +203,7 @@ __all__ = (
     "Shares",
     "SignalJob",
     "SignalSpec",
+    "Start",
     "Step",
     "SubmitMany",
     "SubmittedJob",

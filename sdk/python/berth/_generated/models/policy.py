@@ -49,6 +49,7 @@ class Policy:
             node_timeout_seconds (int | Unset):
             kill_wait_seconds (int | Unset):
             requeue_delay_seconds (int | Unset):
+            decision_keep_seconds (int | Unset):
     """
 
     weight_age: int | Unset = 1000
@@ -70,6 +71,7 @@ class Policy:
     node_timeout_seconds: int | Unset = UNSET
     kill_wait_seconds: int | Unset = UNSET
     requeue_delay_seconds: int | Unset = UNSET
+    decision_keep_seconds: int | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         weight_age = self.weight_age
@@ -120,6 +122,8 @@ class Policy:
 
         requeue_delay_seconds = self.requeue_delay_seconds
 
+        decision_keep_seconds = self.decision_keep_seconds
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update({})
@@ -161,6 +165,8 @@ class Policy:
             field_dict["kill_wait_seconds"] = kill_wait_seconds
         if requeue_delay_seconds is not UNSET:
             field_dict["requeue_delay_seconds"] = requeue_delay_seconds
+        if decision_keep_seconds is not UNSET:
+            field_dict["decision_keep_seconds"] = decision_keep_seconds
 
         return field_dict
 
@@ -232,6 +238,8 @@ class Policy:
 
         requeue_delay_seconds = d.pop("requeue_delay_seconds", UNSET)
 
+        decision_keep_seconds = d.pop("decision_keep_seconds", UNSET)
+
         policy = cls(
             weight_age=weight_age,
             weight_fairshare=weight_fairshare,
@@ -252,6 +260,7 @@ class Policy:
             node_timeout_seconds=node_timeout_seconds,
             kill_wait_seconds=kill_wait_seconds,
             requeue_delay_seconds=requeue_delay_seconds,
+            decision_keep_seconds=decision_keep_seconds,
         )
 
         return policy
