@@ -10,6 +10,7 @@ use crate::association::{Association, UsageRow};
 use crate::dependency::DependencyStatus;
 use crate::node::Node;
 use crate::policy::{Partition, Policy, Qos};
+use crate::preemption::{Claim, Preempted};
 use crate::resources::{NodeAllocation, Shape};
 use crate::state::{Hold, JobState};
 use crate::tres::Charge;
@@ -97,6 +98,9 @@ pub struct JobSnapshot {
     pub array: Option<ArrayProgress>,
     /// What the job holds, in the states that hold nodes.
     pub attempt: Option<RunningAttempt>,
+    /// What others were preempted for, while the job is pending.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Claim>,
 }
 
 /// An array whose tasks have not all started: the row stands for the tasks in `pending`.
@@ -120,4 +124,13 @@ pub struct RunningAttempt {
     pub charge: Charge,
     /// Nodes still held; one that has cleaned up is no longer listed.
     pub nodes: Vec<NodeAllocation>,
+    /// Its last checkpoint: what it did before is not lost if it is stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint_at: Option<Timestamp>,
+    /// Stopped by preemption, it may run again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_requeueable: bool,
+    /// It was told to stop, to make room.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preempted: Option<Preempted>,
 }

@@ -15,6 +15,7 @@ pub mod layout;
 pub mod limit;
 pub mod node;
 pub mod policy;
+pub mod preemption;
 pub mod resources;
 pub mod script;
 pub mod sluid;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::association::Limits;
+use crate::preemption::{PreemptBy, PreemptMode};
 use crate::state::PartitionState;
 use crate::tres::{Tres, TresCounts, Weight};
 use crate::{Bytes, Name, Seconds};
@@ -64,6 +65,12 @@ pub struct Partition {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, Weight>))]
     pub billing_weights: BTreeMap<Tres, Weight>,
+    /// What becomes of its jobs when they are preempted; absent: what the policy says. Their QOS wins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preempt_mode: Option<PreemptMode>,
+    /// Time between SIGTERM and SIGKILL of a preempted job; absent: the policy's `kill_wait_seconds`. The job's QOS wins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_seconds: Option<Seconds>,
 }
 
 fn all_nodes() -> String {
@@ -99,6 +106,8 @@ impl Partition {
             allow_qos: BTreeSet::new(),
             qos: None,
             billing_weights: BTreeMap::new(),
+            preempt_mode: None,
+            grace_seconds: None,
         }
     }
 
@@ -164,6 +173,18 @@ pub struct Qos {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, u64>))]
     pub min_tres_per_job: TresCounts,
+    /// QOS whose jobs its jobs may preempt, if the policy says `preempt_by: qos`.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub preempts: BTreeSet<Name>,
+    /// What becomes of its jobs when they are preempted; absent: what their partition says, else the policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preempt_mode: Option<PreemptMode>,
+    /// Time between SIGTERM and SIGKILL of a preempted job; absent: its partition's, else the policy's `kill_wait_seconds`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_seconds: Option<Seconds>,
+    /// Its jobs are safe for so long after they started; absent: what the policy says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preempt_exempt_seconds: Option<Seconds>,
 }
 
 fn whole() -> f64 {
@@ -196,6 +217,10 @@ impl Qos {
             max_tres_run_minutes_per_user: TresCounts::new(),
             max_tres_run_minutes_per_account: TresCounts::new(),
             min_tres_per_job: TresCounts::new(),
+            preempts: BTreeSet::new(),
+            preempt_mode: None,
+            grace_seconds: None,
+            preempt_exempt_seconds: None,
         }
     }
 
@@ -310,6 +335,12 @@ pub struct Policy {
     pub requeue_delay_seconds: Seconds,
     /// How long the record of decisions is kept; 0: none is made.
     pub decision_keep_seconds: Seconds,
+    /// By what jobs may preempt others.
+    pub preempt_by: PreemptBy,
+    /// What becomes of preempted jobs, where neither QOS nor partition say.
+    pub preempt_mode: PreemptMode,
+    /// A job is safe for so long after it started.
+    pub preempt_exempt_seconds: Seconds,
 }
 
 impl Default for Policy {
@@ -335,6 +366,9 @@ impl Default for Policy {
             kill_wait_seconds: 30,
             requeue_delay_seconds: 5,
             decision_keep_seconds: 2 * 86_400,
+            preempt_by: PreemptBy::Off,
+            preempt_mode: PreemptMode::Requeue,
+            preempt_exempt_seconds: 0,
         }
     }
 }

@@ -1,8 +1,5 @@
 //! States of jobs, attempts, steps and nodes. The identifiers are stable; [`JobState::slurm_code`] gives Slurm's short form.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 macro_rules! text_enum {
@@ -18,12 +15,12 @@ macro_rules! text_enum {
                 match self { $($name::$variant => $text),+ }
             }
         }
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.pad(self.as_str())
             }
         }
-        impl FromStr for $name {
+        impl std::str::FromStr for $name {
             type Err = crate::Fault;
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 match text {
@@ -35,6 +32,7 @@ macro_rules! text_enum {
         }
     };
 }
+pub(crate) use text_enum;
 
 text_enum! {
     /// State of a job or of one attempt. The first five are live, the others are ends.

@@ -280,6 +280,9 @@ impl LiveJob {
             started_at: self.started_at.map(|at| at.0),
             charge: self.charge.map(|c| c.0).unwrap_or_default(),
             nodes: self.held.map(|h| h.0).unwrap_or_default(),
+            checkpoint_at: None,
+            is_requeueable: false,
+            preempted: None,
         });
         let mut dependencies =
             self.dependencies.map(|d| d.0).unwrap_or_default().into_iter().map(dependency_status).collect::<Result<Vec<_>, _>>()?;
@@ -318,6 +321,7 @@ impl LiveJob {
                 throttle: planning.throttle,
             }),
             attempt,
+            claim: None,
         })
     }
 }

@@ -5,10 +5,14 @@
 //! [`Settings::depth`](crate::Settings) jobs are only tried now (they still respect all planned starts). Jobs that can never fit are no obstacle.
 //! Of one array at most [`ARRAY_DEPTH`] tasks get planned starts in a pass, as with Slurm's `bf_max_job_array_resv`.
 
+use std::sync::Arc;
+
 use berth_model::JobId;
+use berth_model::preemption::Claim;
 
 use crate::accounts::PartyId;
 use crate::amount::{Micros, NEVER, micros, span};
+use crate::claims::Kept;
 use crate::engine::Entry;
 use crate::fit::{Fit, Fitness};
 use crate::fleet::NodeIdx;
@@ -30,6 +34,8 @@ pub struct Queued {
     pub deadline: Option<Micros>,
     /// Array tasks that may start, ascending; `None` for a plain job.
     pub tasks: Option<Vec<u32>>,
+    /// Nodes that it, or its first task, has got by preemption.
+    pub claim: Option<Arc<Claim>>,
 }
 
 impl Queued {
@@ -38,7 +44,8 @@ impl Queued {
         let job = &entry.job;
         let tasks = job.array.as_ref().map(|_| Vec::new());
         let deadline = job.deadline.map(micros);
-        Queued { job: job.id, key: entry.key, party: entry.party, length: span(job.time_limit), deadline, tasks }
+        let claim = job.claim.clone().map(Arc::new);
+        Queued { job: job.id, key: entry.key, party: entry.party, length: span(job.time_limit), deadline, tasks, claim }
     }
 }
 
@@ -50,6 +57,12 @@ pub enum Wait {
     Planned {
         at: Micros,
         nodes: Vec<NodeIdx>,
+    },
+    /// Others were preempted for it; it starts when they have ended, at the latest then.
+    Preempting {
+        at: Micros,
+        nodes: Vec<NodeIdx>,
+        victims: Vec<JobId>,
     },
     /// Not now; beyond the depth to which starts are planned.
     NotNow,
@@ -76,11 +89,13 @@ impl Outcome {
 }
 
 /// Walks `queue` in its order until `depth` starts are planned; then, if there are `lengths`, tries the shortest of the rest first.
+/// Claims go before everything.
 /// The outcomes are in the order of the queue.
 pub fn walk(pass: &mut Pass<'_>, queue: &[Queued], depth: usize, lengths: Option<&[Micros]>, starts: &mut Vec<Start>) -> Vec<Outcome> {
     let mut planned = 0;
     let mut outcomes: Vec<(usize, Outcome)> = Vec::with_capacity(queue.len());
     let mut order: Vec<usize> = (0..queue.len()).collect();
+    order.sort_by_key(|i| queue[*i].claim.is_none());
     let mut is_sorted = lengths.is_none();
     for at in 0..order.len() {
         if let Some(lengths) = lengths.filter(|_| !is_sorted && planned >= depth) {
@@ -107,6 +122,7 @@ pub fn consider(pass: &mut Pass<'_>, queued: &Queued, depth: usize, planned: &mu
     let mut reserved = 0;
     for i in 0..count {
         let index = queued.tasks.as_ref().map(|tasks| tasks[i]);
+        let claim = queued.claim.as_ref().filter(|_| i == 0);
         let causes = pass.limits(queued);
         if !causes.is_empty() {
             outcome.be_limited(causes);
@@ -114,7 +130,23 @@ pub fn consider(pass: &mut Pass<'_>, queued: &Queued, depth: usize, planned: &mu
         }
         let by_deadline = queued.deadline.map_or(NEVER, |deadline| deadline.saturating_sub(queued.length));
         let latest = if *planned >= depth || reserved >= ARRAY_DEPTH { pass.now.min(by_deadline) } else { by_deadline };
-        match pass.find(queued.key, &fit, queued.length, latest).filter(|found| found.at <= latest) {
+        let kept = claim.map_or(Kept::Void, |claim| pass.keep(queued, claim, &fit));
+        let found = match kept {
+            Kept::Ready(found) => Some(found),
+            Kept::Waits(wait) => {
+                outcome.wait = wait;
+                break;
+            }
+            Kept::Void => pass.find(queued.key, &fit, queued.length, latest).filter(|found| found.at <= latest),
+        };
+        if pass.preempting.is_some() && found.as_ref().is_none_or(|found| found.at > pass.now) && reserved == 0 {
+            let planned = found.as_ref().map(|found| found.at);
+            if let Some(wait) = pass.preempt(queued, &fit, planned, by_deadline) {
+                outcome.wait = wait;
+                break;
+            }
+        }
+        match found {
             Some(found) if found.at == pass.now => match pass.start(queued, index, &fit, &found) {
                 Ok(start) => {
                     starts.push(start);

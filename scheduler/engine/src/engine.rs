@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_model::association::{Association, AssociationKey, Share};
-use berth_model::event::{Event, JobSnapshot};
+use berth_model::event::{Event, JobSnapshot, RunningAttempt};
 use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos};
 use berth_model::resources::NodeAllocation;
@@ -72,6 +72,12 @@ pub(crate) struct Unconfirmed {
 pub(crate) fn limit_of(job: &JobSnapshot, settings: &Settings) -> Option<Micros> {
     let started = job.attempt.as_ref().filter(|_| job.state == JobState::Running)?.started_at?;
     Some(micros(started).saturating_add(span(job.time_limit)).saturating_add(span(settings.grace_seconds)))
+}
+
+/// When an attempt holds nothing any more: at its limit, or when its grace ends if it was preempted.
+pub(crate) fn end_of(job: &JobSnapshot, attempt: &RunningAttempt) -> Micros {
+    let limit = micros(attempt.started_at.unwrap_or(attempt.allocated_at)).saturating_add(span(job.time_limit));
+    attempt.preempted.as_ref().map_or(limit, |preempted| limit.min(micros(preempted.kill_at)))
 }
 
 /// What events have changed since the last plan.
@@ -219,7 +225,7 @@ impl Engine {
         self.forget(job.id, None);
         self.remove_job(job.id);
         if let Some(attempt) = job.attempt.as_ref().filter(|_| job.state.is_active()) {
-            let end = micros(attempt.started_at.unwrap_or(attempt.allocated_at)).saturating_add(span(job.time_limit));
+            let end = end_of(&job, attempt);
             self.hold(job.id, None, false, end, &attempt.nodes);
         }
         if job.state == JobState::Pending {
@@ -306,7 +312,7 @@ impl Engine {
         let mut held = Vec::new();
         for entry in self.world.jobs.values() {
             if let Some(attempt) = entry.job.attempt.as_ref().filter(|_| entry.job.state.is_active()) {
-                let end = micros(attempt.started_at.unwrap_or(attempt.allocated_at)).saturating_add(span(entry.job.time_limit));
+                let end = end_of(&entry.job, attempt);
                 held.push((entry.job.id, None, false, end, attempt.nodes.clone()));
             }
         }

@@ -2,7 +2,7 @@
 
 use berth_model::event::JobSnapshot;
 use berth_model::resources::{GpuDemand, Gpus, MemoryDemand, Shape};
-use berth_model::verdict::Verdict;
+use berth_model::verdict::{PlannedStart, Verdict};
 use berth_model::{JobId, Name, hostlist};
 use jiff::Timestamp;
 
@@ -13,6 +13,9 @@ use crate::fleet::{Fleet, NodeIdx};
 
 /// Jobs named as holders in one verdict, at most.
 pub const MOST_HOLDERS: usize = 3;
+
+/// Victims named in one verdict, at most.
+const MOST_VICTIMS: usize = 20;
 
 /// A verdict to begin with.
 pub fn say(code: &str, rule: &str, object: String) -> Verdict {
@@ -138,6 +141,17 @@ impl Common {
         verdict.clears_at = at.filter(|at| *at < NEVER).map(timestamp);
         verdict
     }
+}
+
+/// A job that others were preempted for.
+pub fn preempting(job: &JobSnapshot, victims: &[JobId], planned: &PlannedStart) -> Verdict {
+    let names: Vec<String> = victims.iter().take(MOST_VICTIMS).map(|victim| format!("job/{victim}")).collect();
+    say("preempting", "a job that preempts others starts when they have ended, on nodes held for it", format!("node/{}", planned.nodes))
+        .have(format!("{} told to stop", counted(victims.len() as u64, "job")))
+        .need(words(&job.shape))
+        .holders(names)
+        .clears(planned.at)
+        .advice("nothing to do: the nodes are held for it, and it starts there at the latest when the grace of those jobs ends")
 }
 
 /// `1 node`, `2 nodes`.

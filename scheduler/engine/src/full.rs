@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use crate::amount::{Amount, Micros, SECOND, micros, timestamp};
 use crate::backfill::{self, Queued, Wait};
+use crate::claims::Preempting;
 use crate::engine::{Engine, limit_of};
 use crate::fit::Fitness;
 use crate::keys::KeyId;
@@ -18,6 +19,7 @@ use crate::priority::Scale;
 use crate::queue::{self, Judged};
 use crate::standing::{Alarm, Standing};
 use crate::verdicts::Writer;
+use crate::victims;
 
 /// Jobs ahead that a verdict names, at most.
 pub const MOST_AHEAD: usize = 10;
@@ -63,6 +65,7 @@ impl Engine {
             &mut self.accounts,
             &self.world.partitions,
         );
+        pass.preempting = victims::Rules::new(&self.world, now).map(Preempting::new);
         pass.bookings.clear();
         let needs = needs(&mut pass, &queue);
         pass.profile.begin(pass.fleet, &needs, now);
@@ -71,6 +74,9 @@ impl Engine {
         }
         let lengths = order::lengths(&self.world, &queue, self.settings.rest, self.settings.is_predicted);
         let outcomes = backfill::walk(&mut pass, &queue, self.settings.depth, lengths.as_deref(), &mut plan.starts);
+        if let Some(preempting) = pass.preempting.take() {
+            preempting.tell(&mut plan);
+        }
 
         // What is held otherwise may be held by limits too.
         for (ranked, judged) in ranked.iter().zip(&mut judged) {

@@ -4,13 +4,14 @@
 //! (backfill over a profile of free resources); where it differs, time is half-open intervals and devices are planned singly.
 //!
 //! The rooms, in the order of a plan: [`eligible`] and [`priority`] ([`queue`], [`order`], [`predict`]), [`shape`] and [`fit`], [`profile`] ([`timeline`],
-//! [`gaps`], [`filling`]) and [`search`] ([`singles`], [`floors`]), [`backfill`], [`place`], [`explain`] ([`verdicts`]). [`fleet`] keeps the
+//! [`gaps`], [`filling`]) and [`search`] ([`singles`], [`floors`]), [`backfill`], [`preempt`] ([`victims`], [`claims`]), [`place`], [`explain`] ([`verdicts`]). [`fleet`] keeps the
 //! nodes, [`accounts`] who asks ([`shares`], [`usage`]) and what limits count ([`ledger`], [`limits`]), [`engine`] the state that events change, [`full`] and [`quick`] the two plans, and [`dry_run`] a plan that is only asked about.
 
 mod accounts;
 mod amount;
 mod backfill;
 mod bookings;
+mod claims;
 mod dry_run;
 mod eligible;
 mod engine;
@@ -29,6 +30,7 @@ mod pass;
 mod place;
 mod plan;
 mod predict;
+mod preempt;
 mod priority;
 mod profile;
 mod queue;
@@ -42,9 +44,10 @@ mod tiers;
 mod timeline;
 mod usage;
 mod verdicts;
+mod victims;
 
 pub use dry_run::DryRun;
 pub use engine::{Engine, Settings};
 pub use order::{Order, Rest};
-pub use plan::{Plan, Start};
+pub use plan::{NewClaim, Plan, Preemption, Start};
 pub use usage::fold as fold_usage;

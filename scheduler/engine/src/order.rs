@@ -181,6 +181,7 @@ mod tests {
             is_singleton: false,
             array: None,
             attempt: None,
+            claim: None,
         }
     }
 

@@ -13,6 +13,7 @@ use crate::accounts::Accounts;
 use crate::amount::{Micros, NEVER};
 use crate::backfill::Queued;
 use crate::bookings::Bookings;
+use crate::claims::Preempting;
 use crate::fit::{Fit, free_over, spread};
 use crate::fleet::{Fleet, Holding, NodeIdx};
 use crate::floors::Floors;
@@ -41,6 +42,8 @@ pub struct Pass<'a> {
     pub keys: &'a mut Keys,
     pub accounts: &'a mut Accounts,
     partitions: &'a BTreeMap<Name, Partition>,
+    /// Only a full plan preempts.
+    pub preempting: Option<Preempting<'a>>,
     floors: Floors,
     trails: Trails,
     // Maps that are looked up, never walked in an order that shows.
@@ -70,6 +73,7 @@ impl<'a> Pass<'a> {
             keys,
             accounts,
             partitions,
+            preempting: None,
             memo: Memo::default(),
             floors,
             trails: Trails::default(),
@@ -100,8 +104,11 @@ impl<'a> Pass<'a> {
         let booked = self.bookings.nodes(job);
         let shape = &self.keys.entries[key as usize].key.shape;
         let count = booked.len() as u32;
-        let free = |at: &NodeIdx| self.profile.free_of_holders(self.fleet, *at, job, self.now);
-        let at = booked.iter().map(free).max().unwrap_or(self.now);
+        let free = |at: &NodeIdx| {
+            let need = self.profile.bookings(*at).iter().find(|booking| booking.job == job)?.held.amount;
+            Some(self.profile.free_of_holders(self.fleet, *at, &need, self.now))
+        };
+        let at = booked.iter().filter_map(free).max().unwrap_or(self.now);
         let parts = booked.iter().zip(0..).map(|(node, i)| (*node, even_share(shape, count, i))).collect();
         self.unbook(job);
         Found { at, parts }

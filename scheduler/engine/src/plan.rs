@@ -1,9 +1,10 @@
 //! What a plan says.
 
-use berth_model::JobId;
+use berth_model::preemption::{Claim, PreemptMode};
 use berth_model::resources::NodeAllocation;
 use berth_model::tres::Charge;
 use berth_model::verdict::JobVerdict;
+use berth_model::{JobId, NodeName};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,12 @@ pub struct Plan {
     pub now: Timestamp,
     /// What starts now, in the order in which it was tried: that of the queue, or as [`Rest`](crate::Rest) says.
     pub starts: Vec<Start>,
+    /// Who is to stop so that others can start, by those others in the order of the queue, then by what is lost, the least first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub preemptions: Vec<Preemption>,
+    /// What those others get: held for them until they start or are gone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<NewClaim>,
     /// Every pending job was considered. Else the plan answers events alone, and speaks only of jobs whose answer it changed.
     pub is_full: bool,
     /// A full plan: one for every job that stays pending, in queue order. The loop writes those that changed.
@@ -35,9 +42,41 @@ pub struct Start {
     pub charge: Charge,
 }
 
+/// A running job that must make room.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preemption {
+    pub victim: JobId,
+    /// The attempt that is meant; a later one is no victim.
+    pub attempt: u32,
+    /// `cancel` or `requeue`.
+    pub mode: PreemptMode,
+    pub for_job: JobId,
+    /// Those of its nodes that the other job gets.
+    pub nodes: Vec<NodeName>,
+    /// End of its grace.
+    pub at: Timestamp,
+}
+
+/// Nodes that a pending job has got by preemption.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewClaim {
+    pub job: JobId,
+    pub claim: Claim,
+}
+
 impl Plan {
     pub(crate) fn at(now: Timestamp) -> Self {
-        Plan { now, is_full: true, starts: Vec::new(), verdicts: Vec::new(), expired: Vec::new(), overdue: Vec::new(), wake_at: None }
+        Plan {
+            now,
+            is_full: true,
+            starts: Vec::new(),
+            preemptions: Vec::new(),
+            claims: Vec::new(),
+            verdicts: Vec::new(),
+            expired: Vec::new(),
+            overdue: Vec::new(),
+            wake_at: None,
+        }
     }
 
     /// Wakes the loop no later than `at`.

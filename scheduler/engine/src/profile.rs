@@ -180,17 +180,16 @@ impl Profile {
         &self.bookings[at as usize]
     }
 
-    /// When the holders on a node will have left what a job has booked there, whoever else has planned starts.
-    pub fn free_of_holders(&self, fleet: &Fleet, at: NodeIdx, job: JobId, now: Micros) -> Micros {
+    /// When the holders on a node will have left `need`, whoever has planned starts.
+    pub fn free_of_holders(&self, fleet: &Fleet, at: NodeIdx, need: &Amount, now: Micros) -> Micros {
         let entry = &fleet.nodes[at as usize];
-        let Some(booking) = self.bookings[at as usize].iter().find(|booking| booking.job == job) else { return now };
         let soon = now.saturating_add(SECOND);
         let mut ends: Vec<(Micros, Amount)> = entry.holdings.iter().map(|h| (if h.end <= now { soon } else { h.end }, h.amount)).collect();
         ends.sort_unstable();
         let mut from = now;
         for (end, _) in &ends {
             let held = ends.iter().filter(|(end, _)| *end > from).fold(Amount::default(), |sum, (_, amount)| sum.plus(amount));
-            if fleet.classes[entry.class as usize].total.minus(&held).covers(&booking.held.amount) {
+            if fleet.classes[entry.class as usize].total.minus(&held).covers(need) {
                 return from;
             }
             from = *end;

@@ -157,6 +157,7 @@ struct Quick<'a, 'p> {
 
 impl Quick<'_, '_> {
     fn run(&mut self, arrived: BTreeSet<JobId>, news: &News, standing: &mut Standing, plan: &mut Plan) {
+        self.keep_claims(&arrived, plan);
         let freed: Vec<NodeIdx> =
             news.freed.iter().copied().filter(|at| self.pass.fleet.nodes[*at as usize].is_usable).take(MOST_FREED).collect();
         let mut jobs = arrived.clone();
@@ -193,6 +194,14 @@ impl Quick<'_, '_> {
         self.enqueue(&arrived, standing);
     }
 
+    /// Jobs that have just got nodes by preemption go before all others.
+    fn keep_claims(&mut self, arrived: &BTreeSet<JobId>, plan: &mut Plan) {
+        let has_claim = |job: &&JobId| self.world.jobs.get(job).is_some_and(|entry| entry.job.claim.is_some());
+        let mut places: Vec<Place> = arrived.iter().filter(has_claim).filter_map(|job| self.place(*job)).collect();
+        places.sort_unstable();
+        places.into_iter().for_each(|place| self.consider(place, plan));
+    }
+
     /// Planned starts that have come: on their own nodes, now or when the holders there have ended.
     fn claim(&mut self, due: &[JobId], plan: &mut Plan) {
         let mut places: Vec<Place> = due.iter().filter_map(|job| self.place(*job)).collect();
@@ -202,12 +211,12 @@ impl Quick<'_, '_> {
             let rules = queue::rules(self.world, self.pass.now);
             let fit = self.pass.fit(entry.key);
             match queue::judge(self.world, &rules, entry, &HashMap::new(), plan) {
-                Judged::Queued(queued) if queued.tasks.is_none() && !fit.is_loose => {
+                Judged::Queued(queued) if queued.tasks.is_none() && queued.claim.is_none() && !fit.is_loose => {
                     self.met.insert(place.job);
                     let outcome = backfill::claim(self.pass, &queued, &fit, &mut plan.starts);
                     self.told.push((place, Told::Met(queued, outcome)));
                 }
-                // Tasks of an array and uneven gangs are placed anew.
+                // Tasks of an array and uneven gangs are placed anew; claims are looked at.
                 _ => self.consider(place, plan),
             }
         }

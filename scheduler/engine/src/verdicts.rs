@@ -78,6 +78,10 @@ impl<'a> Writer<'a> {
                 let planned = PlannedStart { at: timestamp(*at), nodes: explain::names(self.fleet, nodes) };
                 (self.common(queued.key)?.1.waits(ahead, Some(*at)), Some(planned))
             }
+            Wait::Preempting { at, nodes, victims } => {
+                let planned = PlannedStart { at: timestamp(*at), nodes: explain::names(self.fleet, nodes) };
+                (explain::preempting(job, victims, &planned), Some(planned))
+            }
             Wait::NotNow => (self.common(queued.key)?.1.waits(ahead, None), None),
             Wait::TooLate => {
                 let verdict = say("deadline_unreachable", "a job must be able to end by its deadline", format!("job/{}", job.id))

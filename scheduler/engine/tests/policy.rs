@@ -97,6 +97,7 @@ fn job(id: u64, nodes: u32, cpus: u32, gpus: u32, minutes: u64) -> JobSnapshot {
         is_singleton: false,
         array: None,
         attempt: None,
+        claim: None,
     }
 }
 
@@ -111,7 +112,16 @@ fn running(job: JobSnapshot, nodes: &[u32], charge: Charge) -> JobSnapshot {
         tasks: 1,
     };
     let nodes = nodes.iter().map(given).collect();
-    let attempt = RunningAttempt { number: 1, allocated_at: noon(), started_at: Some(noon()), charge, nodes };
+    let attempt = RunningAttempt {
+        number: 1,
+        allocated_at: noon(),
+        started_at: Some(noon()),
+        charge,
+        nodes,
+        checkpoint_at: None,
+        is_requeueable: true,
+        preempted: None,
+    };
     JobSnapshot { state: JobState::Running, attempt: Some(attempt), ..job }
 }
 

@@ -102,6 +102,7 @@ fn job(id: u64, shape: Shape, minutes: u64) -> JobSnapshot {
         is_singleton: false,
         array: None,
         attempt: None,
+        claim: None,
     }
 }
 
@@ -120,6 +121,9 @@ fn running(id: u64, nodes: &[u32], minutes: u64) -> JobSnapshot {
         started_at: Some(noon()),
         charge: Charge::default(),
         nodes: nodes.iter().map(allocation).collect(),
+        checkpoint_at: None,
+        is_requeueable: true,
+        preempted: None,
     };
     JobSnapshot { state: JobState::Running, attempt: Some(attempt), ..job(id, shape(nodes.len() as u32, 16), minutes) }
 }

@@ -250,5 +250,6 @@ fn snapshot(id: u64, job: &TraceJob, shape: Shape, user: Name) -> JobSnapshot {
         is_singleton: false,
         array: None,
         attempt: None,
+        claim: None,
     }
 }

@@ -125,7 +125,16 @@ impl Run {
     fn start(&mut self, id: JobId, now: Timestamp, nodes: Vec<NodeAllocation>, charge: Charge) {
         let sim = &self.jobs[&id];
         self.waiting.remove(&id);
-        let attempt = RunningAttempt { number: 1, allocated_at: now, started_at: Some(now), charge, nodes: nodes.clone() };
+        let attempt = RunningAttempt {
+            number: 1,
+            allocated_at: now,
+            started_at: Some(now),
+            charge,
+            nodes: nodes.clone(),
+            checkpoint_at: None,
+            is_requeueable: true,
+            preempted: None,
+        };
         let snapshot = JobSnapshot { state: JobState::Running, attempt: Some(attempt), ..sim.job.clone() };
         self.engine.apply(Event::Job(Box::new(snapshot)));
         let length = sim.runtime.min(sim.job.time_limit);

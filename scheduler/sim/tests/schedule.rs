@@ -83,6 +83,7 @@ fn job(id: u64, submitted: i64, nodes: u32, limit: u64, length: u64) -> SimJob {
         is_singleton: false,
         array: None,
         attempt: None,
+        claim: None,
     };
     SimJob { job, runtime: length * 60 }
 }

@@ -109,6 +109,7 @@ fn job(id: u64, shape: Shape, minutes: u64) -> JobSnapshot {
         is_singleton: false,
         array: None,
         attempt: None,
+        claim: None,
     }
 }
 
@@ -176,6 +177,9 @@ pub fn running_jobs(nodes: u32, first_id: u64) -> Vec<JobSnapshot> {
                 started_at: Some(started),
                 charge: Charge::default(),
                 nodes: (next..next + count).map(given).collect(),
+                checkpoint_at: None,
+                is_requeueable: true,
+                preempted: None,
             };
             next += count;
             running.push(JobSnapshot { state: JobState::Running, attempt: Some(attempt), ..job(id, shape(count, gpus, 12, 10), 48 * 60) });

@@ -135,6 +135,7 @@ pub fn job(id: u64, ask: &Ask) -> JobSnapshot {
         is_singleton: false,
         array: None,
         attempt: None,
+        claim: None,
     }
 }
 
@@ -189,6 +190,9 @@ impl World {
                 started_at: Some(at(self.now)),
                 charge: start.charge.clone(),
                 nodes: start.nodes.clone(),
+                checkpoint_at: None,
+                is_requeueable: true,
+                preempted: None,
             };
             let job = JobSnapshot { state: JobState::Running, attempt: Some(attempt), ..job };
             for engine in engines.iter_mut() {

@@ -1,0 +1,168 @@
+//! Claims within a pass: making one by preemption, and keeping those made, so that nobody else gets the nodes that victims leave.
+//!
+//! A claim takes the job's part of its nodes off the profile from now on, not only from when the victims end, so that nothing slips in
+//! when they end sooner. It goes before all other jobs. It is void when one of its nodes is out of service, or held by somebody for
+//! longer than the victims; then the job waits as any other.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use berth_model::JobId;
+use berth_model::NodeName;
+use berth_model::preemption::Claim;
+
+use crate::accounts::PartyId;
+use crate::amount::{Micros, SECOND, micros, timestamp};
+use crate::backfill::{Queued, Wait};
+use crate::fit::Fit;
+use crate::fleet::NodeIdx;
+use crate::keys::KeyId;
+use crate::ledger::ScopeId;
+use crate::pass::{Found, Pass};
+use crate::plan::{NewClaim, Plan, Preemption};
+use crate::preempt::{self, Chosen};
+use crate::shape::even_share;
+use crate::victims::Rules;
+
+/// Jobs for which victims are looked for in a plan, at the most.
+const MOST_TRIES: usize = 32;
+
+/// What a pass that may preempt remembers.
+pub struct Preempting<'a> {
+    rules: Rules<'a>,
+    tries: usize,
+    /// The shortest length for which no victims were found.
+    failed: HashMap<(KeyId, PartyId), Micros>,
+    /// Preempted in this pass, with the ends of their grace.
+    taken: BTreeMap<JobId, Micros>,
+    /// Limits that may let one more of their jobs start: that one has a claim.
+    scopes: BTreeSet<ScopeId>,
+    preemptions: Vec<Preemption>,
+    claims: Vec<NewClaim>,
+}
+
+impl<'a> Preempting<'a> {
+    pub fn new(rules: Rules<'a>) -> Self {
+        Preempting {
+            rules,
+            tries: 0,
+            failed: HashMap::new(),
+            taken: BTreeMap::new(),
+            scopes: BTreeSet::new(),
+            preemptions: Vec::new(),
+            claims: Vec::new(),
+        }
+    }
+
+    pub fn tell(self, plan: &mut Plan) {
+        plan.preemptions = self.preemptions;
+        plan.claims = self.claims;
+    }
+}
+
+/// Where a claim stands.
+pub enum Kept {
+    /// All nodes are free: the job can start there.
+    Ready(Found),
+    Waits(Wait),
+    Void,
+}
+
+impl Pass<'_> {
+    /// Preempts for a job that cannot start now; `planned` is when it can otherwise, `latest` when it must. Nothing if no victims are found.
+    pub fn preempt(&mut self, queued: &Queued, fit: &Fit, planned: Option<Micros>, latest: Micros) -> Option<Wait> {
+        let chosen = self.find_victims(queued, fit, planned, latest)?;
+        let found = self.gang(queued.key, chosen.nodes, chosen.ready_at);
+        if self.charge(queued, fit, &found).is_err() {
+            return None;
+        }
+        let names: Vec<NodeName> = found.parts.iter().map(|(at, _)| self.fleet.nodes[*at as usize].node.name.clone()).collect();
+        let victims: Vec<JobId> = chosen.victims.iter().map(|victim| victim.job).collect();
+        let rules = self.accounts.party(queued.party).rules.clone();
+        let preempting = self.preempting.as_mut()?;
+        preempting.scopes.extend(rules.iter().map(|rule| rule.scope));
+        for victim in chosen.victims {
+            let attempt = preempting.rules.world.jobs.get(&victim.job).and_then(|entry| entry.job.attempt.as_ref());
+            let theirs = attempt.into_iter().flat_map(|attempt| &attempt.nodes).map(|allocation| allocation.node.clone());
+            preempting.preemptions.push(Preemption {
+                victim: victim.job,
+                attempt: victim.attempt,
+                mode: victim.mode,
+                for_job: queued.job,
+                nodes: theirs.filter(|node| names.contains(node)).collect(),
+                at: timestamp(victim.kill_at),
+            });
+            preempting.taken.insert(victim.job, victim.kill_at);
+        }
+        let claim = Claim { nodes: names, victims: victims.clone(), ready_at: timestamp(chosen.ready_at) };
+        preempting.claims.push(NewClaim { job: queued.job, claim });
+        Some(self.hold_for(queued, fit, &found, victims))
+    }
+
+    fn find_victims(&mut self, queued: &Queued, fit: &Fit, planned: Option<Micros>, latest: Micros) -> Option<Chosen> {
+        let rules = self.accounts.party(queued.party).rules.clone();
+        let preempting = self.preempting.as_mut()?;
+        let job = &preempting.rules.world.jobs.get(&queued.job)?.job;
+        let index = (queued.key, queued.party);
+        let has_failed = preempting.failed.get(&index).is_some_and(|failed| *failed <= queued.length);
+        let is_limited = rules.iter().any(|rule| preempting.scopes.contains(&rule.scope));
+        if has_failed || is_limited || preempting.tries == MOST_TRIES || !preempting.rules.may_preempt(job) {
+            return None;
+        }
+        preempting.tries += 1;
+        let ground =
+            preempt::Ground { fleet: self.fleet, profile: self.profile, rules: preempting.rules, taken: &preempting.taken };
+        let Some(chosen) = preempt::choose(&ground, job, fit, queued.length) else {
+            preempting.failed.insert(index, queued.length);
+            return None;
+        };
+        let is_in_time = chosen.ready_at <= latest && planned.is_none_or(|planned| chosen.ready_at < planned);
+        is_in_time.then_some(chosen)
+    }
+
+    /// Where the claim of a job stands now; one that waits is taken off the profile.
+    pub fn keep(&mut self, queued: &Queued, claim: &Claim, fit: &Fit) -> Kept {
+        let nodes: Option<Vec<NodeIdx>> = claim.nodes.iter().map(|name| self.fleet.find(name)).collect();
+        let Some(mut nodes) = nodes else { return Kept::Void };
+        nodes.sort_unstable();
+        let Some(variant) = fit.variants.iter().find(|variant| variant.nodes as usize == nodes.len()) else { return Kept::Void };
+        let is_candidate = |at: &NodeIdx| fit.candidates.usable.binary_search(at).is_ok();
+        let mut ready_at = self.now;
+        let mut needs = Vec::with_capacity(nodes.len());
+        for at in &nodes {
+            let class = self.fleet.nodes[*at as usize].class as usize;
+            let Some(need) = variant.needs.get(class).copied().flatten().filter(|_| is_candidate(at)) else { return Kept::Void };
+            ready_at = ready_at.max(self.profile.free_of_holders(self.fleet, *at, &need, self.now));
+            needs.push((*at, need));
+        }
+        // What is planned there is planned for others with claims, or in a quick plan for anybody.
+        let is_planned = needs.iter().any(|(at, need)| !self.profile.fits(*at, need, ready_at, queued.length));
+        if is_planned || ready_at > micros(claim.ready_at).max(self.now.saturating_add(SECOND)) {
+            return Kept::Void;
+        }
+        let found = self.gang(queued.key, nodes, ready_at);
+        if ready_at == self.now {
+            return Kept::Ready(found);
+        }
+        let rules = self.accounts.party(queued.party).rules.clone();
+        if let Some(preempting) = &mut self.preempting {
+            preempting.scopes.extend(rules.iter().map(|rule| rule.scope));
+        }
+        Kept::Waits(self.hold_for(queued, fit, &found, claim.victims.clone()))
+    }
+
+    fn gang(&self, key: KeyId, nodes: Vec<NodeIdx>, at: Micros) -> Found {
+        let shape = &self.keys.entries[key as usize].key.shape;
+        let count = nodes.len() as u32;
+        Found { at, parts: nodes.into_iter().zip(0..).map(|(node, i)| (node, even_share(shape, count, i))).collect() }
+    }
+
+    fn hold_for(&mut self, queued: &Queued, fit: &Fit, found: &Found, victims: Vec<JobId>) -> Wait {
+        for (at, share) in &found.parts {
+            let mut held = self.held(queued.key, fit, found.at, *at, *share, queued.length);
+            held.from = self.now;
+            self.profile.book(self.fleet, *at, queued.job, held);
+        }
+        self.bookings.add(queued.job, found.at, found.parts.iter().map(|(at, _)| *at));
+        Wait::Preempting { at: found.at, nodes: found.parts.iter().map(|(at, _)| *at).collect(), victims }
+    }
+}

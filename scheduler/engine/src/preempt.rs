@@ -1,0 +1,229 @@
+//! Preemption: choose whom to stop so that one blocked job can start.
+//!
+//! Input: the job's gang, those it may preempt, what is held and planned. Output: nodes and the victims that must leave them, or
+//! nothing. Pure; called by the walk for a job that cannot start now, so what is planned then is planned for jobs ahead of it, and no
+//! victim is taken at their cost.
+//!
+//! All that may be preempted are taken away, and if the job fits then, they are put back one by one, those with the most work to lose
+//! first, as long as it still fits. Whoever cannot be put back is a victim: none is more than needed. This is done twice, over all
+//! nodes and over those alone that are cheapest to free, and the lesser loss is taken. (Slurm's way minimises the number of victims.)
+//!
+//! Example: 8 nodes wanted; jobs on 2, 4 and 8 nodes, each an hour old. The one on 8 loses most, but without it the others' 6 nodes do
+//! not do: it is a victim. The others are put back.
+
+use std::collections::BTreeMap;
+
+use berth_model::JobId;
+use berth_model::event::JobSnapshot;
+use berth_model::state::JobState;
+
+use crate::amount::{Amount, Micros};
+use crate::fit::{Fit, Variant};
+use crate::fleet::{Fleet, NodeIdx};
+use crate::profile::Profile;
+use crate::victims::{Rules, Victim};
+
+/// What is looked at.
+pub struct Ground<'a> {
+    pub fleet: &'a Fleet,
+    pub profile: &'a Profile,
+    pub rules: Rules<'a>,
+    /// Preempted already in this plan, with the ends of their grace.
+    pub taken: &'a BTreeMap<JobId, Micros>,
+}
+
+/// Whom to stop, and where the job can start then.
+#[derive(Debug)]
+pub struct Chosen {
+    /// Ascending.
+    pub nodes: Vec<NodeIdx>,
+    /// By what they lose, the least first.
+    pub victims: Vec<Victim>,
+    /// When all the nodes are free.
+    pub ready_at: Micros,
+}
+
+/// The cheapest victims for a gang of `fit` that runs for `length`; nothing if none would do, or if none is needed.
+pub fn choose(ground: &Ground<'_>, job: &JobSnapshot, fit: &Fit, length: Micros) -> Option<Chosen> {
+    let (victims, held_by) = candidates(ground, job, fit);
+    let ready_at = victims.iter().map(|(victim, _)| victim.kill_at).max()?;
+    fit.variants.iter().find_map(|variant| {
+        let required = fit.candidates.required.as_deref()?;
+        let nodes = &fit.candidates.usable;
+        let mut search = Search { ground, variant, required, victims: &victims, held_by: &held_by, length, ready_at, gone: Vec::new() };
+        search.choose(nodes)
+    })
+}
+
+/// Who may be preempted on the nodes of the job, by what they lose, each with its nodes; and of each node, who.
+fn candidates(ground: &Ground<'_>, job: &JobSnapshot, fit: &Fit) -> (Vec<(Victim, Vec<NodeIdx>)>, BTreeMap<NodeIdx, Vec<usize>>) {
+    let mut known: BTreeMap<JobId, Option<(Victim, Vec<NodeIdx>)>> = BTreeMap::new();
+    for at in &fit.candidates.usable {
+        for holding in ground.fleet.nodes[*at as usize].holdings.iter().filter(|h| !h.is_provisional) {
+            let entry = known.entry(holding.owner).or_insert_with(|| {
+                let other = &ground.rules.world.jobs.get(&holding.owner)?.job;
+                let is_free_to_take = !ground.taken.contains_key(&other.id) && ground.rules.outranks(job, other);
+                Some((ground.rules.victim(other).filter(|_| is_free_to_take)?, Vec::new()))
+            });
+            if let Some((_, nodes)) = entry {
+                nodes.push(*at);
+            }
+        }
+    }
+    let mut victims: Vec<_> = known.into_values().flatten().collect();
+    victims.sort_unstable_by_key(|(victim, _)| victim.cost);
+    let mut held_by: BTreeMap<NodeIdx, Vec<usize>> = BTreeMap::new();
+    for (i, (_, nodes)) in victims.iter().enumerate() {
+        nodes.iter().for_each(|at| held_by.entry(*at).or_default().push(i));
+    }
+    (victims, held_by)
+}
+
+struct Search<'a> {
+    ground: &'a Ground<'a>,
+    variant: &'a Variant,
+    required: &'a [NodeIdx],
+    /// By what they lose.
+    victims: &'a [(Victim, Vec<NodeIdx>)],
+    held_by: &'a BTreeMap<NodeIdx, Vec<usize>>,
+    length: Micros,
+    /// All victims are gone by then, whoever they are.
+    ready_at: Micros,
+    /// Of each of the victims: it is taken away.
+    gone: Vec<bool>,
+}
+
+impl Search<'_> {
+    fn choose(&mut self, nodes: &[NodeIdx]) -> Option<Chosen> {
+        self.gone = vec![true; self.victims.len()];
+        let room: Vec<NodeIdx> = nodes.iter().copied().filter(|at| self.fits(*at, false)).collect();
+        if !self.is_enough(&room) {
+            return None;
+        }
+        let all: Vec<usize> = (0..self.victims.len()).collect();
+        let cheapest = self.cheapest(&room);
+        let ways = [self.put_back(&room, &all), self.put_back(&room, &cheapest)];
+        let victims = ways.into_iter().flatten().min_by_key(|chosen| (self.loss(chosen), chosen.len())).filter(|v| !v.is_empty())?;
+        // Whoever is ending anyway may make room as well.
+        self.gone = vec![false; self.victims.len()];
+        let soon: Vec<NodeIdx> = nodes.iter().copied().filter(|at| self.fits(*at, true)).collect();
+        if self.is_enough(&soon) {
+            return None;
+        }
+        victims.iter().for_each(|i| self.gone[*i] = true);
+        let mut nodes: Vec<NodeIdx> = room.into_iter().filter(|at| self.fits(*at, false)).collect();
+        nodes.sort_unstable_by_key(|at| (self.required.binary_search(at).is_err(), self.ground.fleet.class(*at).weight, *at));
+        nodes.truncate(self.variant.nodes as usize);
+        nodes.sort_unstable();
+        let victims: Vec<Victim> = victims.iter().map(|i| self.victims[*i].0.clone()).collect();
+        let killed = victims.iter().map(|victim| victim.kill_at).max()?;
+        let ready_at = nodes.iter().map(|at| self.free_at(*at, killed)).max()?;
+        Some(Chosen { nodes, victims, ready_at })
+    }
+
+    fn loss(&self, chosen: &[usize]) -> u128 {
+        chosen.iter().map(|i| self.victims[*i].0.cost.lost).sum()
+    }
+
+    /// Nodes on which the gang fits are enough, and the required ones are among them.
+    fn is_enough(&self, room: &[NodeIdx]) -> bool {
+        room.len() >= self.variant.nodes as usize && self.required.iter().all(|at| room.binary_search(at).is_ok())
+    }
+
+    /// Takes away only those `among` the victims, then puts back whom it can. What is left; nothing if it never fits.
+    fn put_back(&mut self, room: &[NodeIdx], among: &[usize]) -> Option<Vec<usize>> {
+        self.gone = vec![false; self.victims.len()];
+        among.iter().for_each(|i| self.gone[*i] = true);
+        let mut fitting: BTreeMap<NodeIdx, bool> = room.iter().map(|at| (*at, self.fits(*at, false))).collect();
+        let mut count = fitting.values().filter(|fits| **fits).count();
+        let needed = self.variant.nodes as usize;
+        if count < needed || self.required.iter().any(|at| fitting.get(at) != Some(&true)) {
+            return None;
+        }
+        let mut left = Vec::new();
+        for i in among.iter().rev() {
+            self.gone[*i] = false;
+            let theirs = self.victims[*i].1.iter().copied();
+            let lost: Vec<NodeIdx> = theirs.filter(|at| fitting.get(at) == Some(&true) && !self.fits(*at, false)).collect();
+            let is_required = lost.iter().any(|at| self.required.binary_search(at).is_ok());
+            if is_required || count - lost.len() < needed {
+                self.gone[*i] = true;
+                left.push(*i);
+            } else {
+                count -= lost.len();
+                lost.into_iter().for_each(|at| _ = fitting.insert(at, false));
+            }
+        }
+        left.reverse();
+        Some(left)
+    }
+
+    /// Who must leave the nodes that are cheapest to free, each looked at by itself; ascending.
+    fn cheapest(&mut self, room: &[NodeIdx]) -> Vec<usize> {
+        let mut prices: Vec<(bool, u128, NodeIdx, Vec<usize>)> = Vec::with_capacity(room.len());
+        for at in room {
+            let here = self.held_by.get(at).cloned().unwrap_or_default();
+            self.gone = vec![false; self.victims.len()];
+            here.iter().for_each(|i| self.gone[*i] = true);
+            let mut left = Vec::new();
+            for i in here.iter().rev() {
+                self.gone[*i] = false;
+                if !self.fits(*at, false) {
+                    self.gone[*i] = true;
+                    left.push(*i);
+                }
+            }
+            prices.push((self.required.binary_search(at).is_err(), self.loss(&left), *at, left));
+        }
+        prices.sort_unstable();
+        let mut chosen: Vec<usize> = prices.into_iter().take(self.variant.nodes as usize).flat_map(|(.., left)| left).collect();
+        chosen.sort_unstable();
+        chosen.dedup();
+        chosen
+    }
+
+    fn need(&self, at: NodeIdx) -> Option<&Amount> {
+        self.variant.needs[self.ground.fleet.nodes[at as usize].class as usize].as_ref()
+    }
+
+    /// Who holds something when all that are gone have left: until when, and what.
+    fn holders(&self, at: NodeIdx, are_ending_gone: bool) -> impl Iterator<Item = (Micros, Amount)> + '_ {
+        let here = self.held_by.get(&at).map(Vec::as_slice).unwrap_or_default();
+        self.ground.fleet.nodes[at as usize].holdings.iter().filter_map(move |holding| {
+            let is_gone = here.iter().any(|i| self.gone[*i] && self.victims[*i].0.job == holding.owner);
+            let is_ending = || self.ground.rules.world.jobs.get(&holding.owner).is_some_and(|e| e.job.state == JobState::Completing);
+            let end = self.ground.taken.get(&holding.owner).map_or(holding.end, |killed| holding.end.min(*killed));
+            (!is_gone && !(are_ending_gone && is_ending())).then_some((end, holding.amount))
+        })
+    }
+
+    /// The gang's part is free on a node from when all victims have gone, and in nobody's plan from now on.
+    fn fits(&self, at: NodeIdx, are_ending_gone: bool) -> bool {
+        let Some(need) = self.need(at) else { return false };
+        let until = self.ready_at.saturating_add(self.length);
+        let bookings = self.ground.profile.bookings(at).iter().map(|booking| (booking.held.from, booking.held.to, booking.held.amount));
+        let holders = self.holders(at, are_ending_gone).map(|(end, amount)| (self.ready_at, end, amount));
+        let held: Vec<(Micros, Micros, Amount)> = bookings.chain(holders).filter(|(from, to, _)| from < to && *from < until).collect();
+        let total = &self.ground.fleet.class(at).total;
+        let now = self.ground.rules.now;
+        let instants = held.iter().map(|(from, ..)| (*from).max(now)).chain([now]);
+        instants.into_iter().all(|instant| {
+            let there = held.iter().filter(|(from, to, _)| *from <= instant && instant < *to);
+            total.covers(&there.fold(*need, |sum, (_, _, amount)| sum.plus(amount)))
+        })
+    }
+
+    /// When the gang's part is free on a node, from `killed` on: others may end a little later.
+    fn free_at(&self, at: NodeIdx, killed: Micros) -> Micros {
+        let Some(need) = self.need(at) else { return killed };
+        let held: Vec<(Micros, Amount)> = self.holders(at, false).collect();
+        let total = &self.ground.fleet.class(at).total;
+        let mut instants: Vec<Micros> = held.iter().map(|(end, _)| *end).filter(|end| *end > killed).collect();
+        instants.push(killed);
+        instants.sort_unstable();
+        let is_free = |instant: &Micros| {
+            total.covers(&held.iter().filter(|(end, _)| end > instant).fold(*need, |sum, (_, amount)| sum.plus(amount)))
+        };
+        instants.into_iter().find(is_free).unwrap_or(self.ready_at)
+    }
+}
