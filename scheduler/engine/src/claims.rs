@@ -4,7 +4,7 @@
 //! when they end sooner. It goes before all other jobs. It is void when one of its nodes is out of service, or held by somebody for
 //! longer than the victims; then the job waits as any other.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use berth_model::JobId;
 use berth_model::NodeName;
@@ -32,8 +32,8 @@ pub struct Preempting<'a> {
     tries: usize,
     /// The shortest length for which no victims were found.
     failed: HashMap<(KeyId, PartyId), Micros>,
-    /// Preempted in this pass, with the ends of their grace.
-    taken: BTreeMap<JobId, Micros>,
+    /// Preempted in this pass.
+    taken: BTreeSet<JobId>,
     /// Limits that may let one more of their jobs start: that one has a claim.
     scopes: BTreeSet<ScopeId>,
     preemptions: Vec<Preemption>,
@@ -46,7 +46,7 @@ impl<'a> Preempting<'a> {
             rules,
             tries: 0,
             failed: HashMap::new(),
-            taken: BTreeMap::new(),
+            taken: BTreeSet::new(),
             scopes: BTreeSet::new(),
             preemptions: Vec::new(),
             claims: Vec::new(),
@@ -78,21 +78,23 @@ impl Pass<'_> {
         let names: Vec<NodeName> = found.parts.iter().map(|(at, _)| self.fleet.nodes[*at as usize].node.name.clone()).collect();
         let victims: Vec<JobId> = chosen.victims.iter().map(|victim| victim.job).collect();
         let rules = self.accounts.party(queued.party).rules.clone();
-        let preempting = self.preempting.as_mut()?;
-        preempting.scopes.extend(rules.iter().map(|rule| rule.scope));
+        self.preempting.as_mut()?.scopes.extend(rules.iter().map(|rule| rule.scope));
         for victim in chosen.victims {
+            let preempting = self.preempting.as_mut()?;
             let attempt = preempting.rules.world.jobs.get(&victim.job).and_then(|entry| entry.job.attempt.as_ref());
-            let theirs = attempt.into_iter().flat_map(|attempt| &attempt.nodes).map(|allocation| allocation.node.clone());
+            let theirs: Vec<NodeName> = attempt.into_iter().flat_map(|attempt| &attempt.nodes).map(|held| held.node.clone()).collect();
+            preempting.taken.insert(victim.job);
             preempting.preemptions.push(Preemption {
                 victim: victim.job,
                 attempt: victim.attempt,
                 mode: victim.mode,
                 for_job: queued.job,
-                nodes: theirs.filter(|node| names.contains(node)).collect(),
+                nodes: theirs.iter().filter(|node| names.contains(node)).cloned().collect(),
                 at: timestamp(victim.kill_at),
             });
-            preempting.taken.insert(victim.job, victim.kill_at);
+            self.shorten(victim.job, &theirs, victim.kill_at);
         }
+        let preempting = self.preempting.as_mut()?;
         let claim = Claim { nodes: names, victims: victims.clone(), ready_at: timestamp(chosen.ready_at) };
         preempting.claims.push(NewClaim { job: queued.job, claim });
         Some(self.hold_for(queued, fit, &found, victims))

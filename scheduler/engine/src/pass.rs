@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use berth_model::policy::Partition;
-use berth_model::{JobId, Name};
+use berth_model::{JobId, Name, NodeName};
 
 use crate::accounts::Accounts;
 use crate::amount::{Micros, NEVER};
@@ -92,11 +92,25 @@ impl<'a> Pass<'a> {
         let nodes = self.bookings.remove(job);
         if !nodes.is_empty() {
             nodes.into_iter().for_each(|at| self.profile.unbook(self.fleet, at, job, self.now));
-            self.floors = Floors::default();
-            self.trails.clear();
-            self.uneven_floors.clear();
-            self.uneven_failed.clear();
+            self.forget_bounds();
         }
+    }
+
+    fn forget_bounds(&mut self) {
+        self.floors = Floors::default();
+        self.trails.clear();
+        self.uneven_floors.clear();
+        self.uneven_failed.clear();
+    }
+
+    /// What a job holds on these nodes ends by `end`. Then no bound holds any more.
+    pub fn shorten(&mut self, job: JobId, nodes: &[NodeName], end: Micros) {
+        for at in nodes.iter().filter_map(|name| self.fleet.find(name)).collect::<Vec<_>>() {
+            let holdings = &mut self.fleet.nodes[at as usize].holdings;
+            holdings.iter_mut().filter(|h| h.owner == job && !h.is_provisional).for_each(|h| h.end = h.end.min(end));
+            self.profile.redraw(self.fleet, at, self.now);
+        }
+        self.forget_bounds();
     }
 
     /// Takes a planned start off the profile, and says when its nodes are free of their holders: now, or later.

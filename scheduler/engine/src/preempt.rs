@@ -11,7 +11,7 @@
 //! Example: 8 nodes wanted; jobs on 2, 4 and 8 nodes, each an hour old. The one on 8 loses most, but without it the others' 6 nodes do
 //! not do: it is a victim. The others are put back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use berth_model::JobId;
 use berth_model::event::JobSnapshot;
@@ -28,8 +28,8 @@ pub struct Ground<'a> {
     pub fleet: &'a Fleet,
     pub profile: &'a Profile,
     pub rules: Rules<'a>,
-    /// Preempted already in this plan, with the ends of their grace.
-    pub taken: &'a BTreeMap<JobId, Micros>,
+    /// Preempted already in this plan.
+    pub taken: &'a BTreeSet<JobId>,
 }
 
 /// Whom to stop, and where the job can start then.
@@ -62,7 +62,7 @@ fn candidates(ground: &Ground<'_>, job: &JobSnapshot, fit: &Fit) -> (Vec<(Victim
         for holding in ground.fleet.nodes[*at as usize].holdings.iter().filter(|h| !h.is_provisional) {
             let entry = known.entry(holding.owner).or_insert_with(|| {
                 let other = &ground.rules.world.jobs.get(&holding.owner)?.job;
-                let is_free_to_take = !ground.taken.contains_key(&other.id) && ground.rules.outranks(job, other);
+                let is_free_to_take = !ground.taken.contains(&other.id) && ground.rules.outranks(job, other);
                 Some((ground.rules.victim(other).filter(|_| is_free_to_take)?, Vec::new()))
             });
             if let Some((_, nodes)) = entry {
@@ -192,8 +192,7 @@ impl Search<'_> {
         self.ground.fleet.nodes[at as usize].holdings.iter().filter_map(move |holding| {
             let is_gone = here.iter().any(|i| self.gone[*i] && self.victims[*i].0.job == holding.owner);
             let is_ending = || self.ground.rules.world.jobs.get(&holding.owner).is_some_and(|e| e.job.state == JobState::Completing);
-            let end = self.ground.taken.get(&holding.owner).map_or(holding.end, |killed| holding.end.min(*killed));
-            (!is_gone && !(are_ending_gone && is_ending())).then_some((end, holding.amount))
+            (!is_gone && !(are_ending_gone && is_ending())).then_some((holding.end, holding.amount))
         })
     }
 
