@@ -2,12 +2,14 @@
 
 mod limits;
 mod naive;
+mod preemption;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_engine::{DryRun, Engine, Plan, Settings};
 use berth_model::event::Event;
+use berth_model::preemption::PreemptBy;
 use berth_model::{JobId, NodeName, hostlist};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -104,6 +106,8 @@ struct Story {
     planned: Planned,
     next_job: u64,
     limits: Option<limits::Rules>,
+    /// By what jobs preempt, and their exempt time.
+    preempts: Option<(PreemptBy, u64)>,
 }
 
 impl Story {
@@ -113,7 +117,7 @@ impl Story {
 
     fn with(settings: Settings, kinds: &[usize]) -> Story {
         let world = World::of(kinds);
-        Story { engines: vec![world.engine(settings), world.engine(settings)], world, planned: Planned::new(), next_job: 1, limits: None }
+        Story { engines: vec![world.engine(settings), world.engine(settings)], world, planned: Planned::new(), next_job: 1, limits: None, preempts: None }
     }
 
     fn tell(&mut self, event: Event) {
@@ -154,7 +158,10 @@ impl Story {
     fn happen(&mut self, happening: &Happening) -> bool {
         match happening {
             Happening::Comes(ask) => {
-                let job = if self.limits.is_some() { limits::asked_by(job(self.next_job, ask)) } else { job(self.next_job, ask) };
+                let mut job = if self.limits.is_some() { limits::asked_by(job(self.next_job, ask)) } else { job(self.next_job, ask) };
+                if self.preempts.is_some() && job.id.0 % 3 == 0 {
+                    job.qos = world::name("high");
+                }
                 self.next_job += 1;
                 self.world.pending.insert(job.id, job.clone());
                 self.tell(Event::Job(Box::new(job)));
@@ -201,7 +208,11 @@ impl Story {
 
     /// Takes over what a plan says, and checks it.
     fn take(&mut self, plan: &Plan) -> Result<(), TestCaseError> {
+        if let Some((by, exempt)) = self.preempts {
+            preemption::check(&self.world, by, exempt, plan)?;
+        }
         self.world.start(plan, &mut self.engines);
+        self.world.preempt(plan, &mut self.engines);
         check_running(&self.world)?;
         if let Some(limits) = &self.limits {
             limits.check(&self.world)?;

@@ -96,6 +96,31 @@ impl Lines {
         (0..3).all(|i| used[i] + need[i] <= total[i])
     }
 
+    /// What a job has on its nodes ends by `end`.
+    pub fn end_by(&mut self, world: &World, job: &JobSnapshot, end: Timestamp) {
+        let limit = World::limit(job);
+        for held in &job.attempt.as_ref().unwrap().nodes {
+            let amount = need(job, world.node(&held.node)).unwrap();
+            let number: u32 = held.node.as_str()[1..].parse().unwrap();
+            let here = self.by_node.get_mut(&number).unwrap();
+            if let Some(interval) = here.iter_mut().find(|i| !i.is_planned && i.to == limit && i.amount == amount) {
+                interval.to = interval.to.min(end);
+            }
+        }
+    }
+
+    /// Candidates on which a job's part is free from one instant to another.
+    pub fn room(&self, world: &World, job: &JobSnapshot, from: Timestamp, to: Timestamp) -> Vec<u32> {
+        let mut steps = self.steps();
+        steps.retain(|step| from < *step && *step < to);
+        steps.push(from);
+        let is_free = |(number, node): &(&u32, &Node)| {
+            let need = need(job, node).filter(|_| is_candidate(job, node));
+            need.is_some_and(|need| steps.iter().all(|step| self.fits_at(**number, total(node), need, *step)))
+        };
+        world.nodes.iter().filter(is_free).map(|(number, _)| *number).collect()
+    }
+
     /// Nothing is taken twice at any instant.
     pub fn over_allocated(&self, world: &World) -> Option<String> {
         let steps = self.steps();

@@ -7,11 +7,14 @@ use berth_model::association::{AssociationKey, UsageKey, Used};
 use berth_model::event::{Event, JobSnapshot, RunningAttempt};
 use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos};
+use berth_model::preemption::Preempted;
 use berth_model::resources::{Gpu, GpuDemand, Gpus, Inventory, MemoryDemand, NodeAllocation, NumaNode, Shape};
 use berth_model::state::{JobState, NodeFlag};
 use berth_model::{Bytes, JobId, Name, NodeName};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
+
+use crate::preemption;
 
 pub const GIB: u64 = 1 << 30;
 
@@ -194,7 +197,7 @@ impl World {
                 is_requeueable: true,
                 preempted: None,
             };
-            let job = JobSnapshot { state: JobState::Running, attempt: Some(attempt), ..job };
+            let job = JobSnapshot { state: JobState::Running, attempt: Some(attempt), claim: None, ..job };
             for engine in engines.iter_mut() {
                 engine.confirm(start.job, None);
                 engine.apply(Event::Job(Box::new(job.clone())));
@@ -203,9 +206,31 @@ impl World {
         }
     }
 
+    /// Tells the engines whom a plan preempts, and for whom.
+    pub fn preempt(&mut self, plan: &Plan, engines: &mut [Engine]) {
+        let mut told = Vec::new();
+        for p in &plan.preemptions {
+            let victim = self.running.get_mut(&p.victim).expect("only what runs is preempted");
+            victim.state = JobState::Completing;
+            let preempted = Preempted { for_job: p.for_job, mode: p.mode, at: plan.now, kill_at: p.at };
+            victim.attempt.as_mut().expect("it runs").preempted = Some(preempted);
+            told.push(victim.clone());
+        }
+        for new in &plan.claims {
+            let job = self.pending.get_mut(&new.job).expect("it waits");
+            job.claim = Some(new.claim.clone());
+            told.push(job.clone());
+        }
+        for engine in engines {
+            told.iter().for_each(|job| engine.apply(Event::Job(Box::new(job.clone()))));
+        }
+    }
+
+    /// When a job ends at the latest.
     pub fn limit(job: &JobSnapshot) -> Timestamp {
         let started = job.attempt.as_ref().and_then(|a| a.started_at).expect("it runs");
-        started + SignedDuration::from_secs(job.time_limit as i64)
+        let limit = started + SignedDuration::from_secs(job.time_limit as i64);
+        preemption::kill_at(job).map_or(limit, |kill_at| limit.min(kill_at))
     }
 
     /// Ends a job.
