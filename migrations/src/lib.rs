@@ -6,6 +6,7 @@ pub use sea_orm_migration::prelude::*;
 mod decisions;
 mod fair_share;
 mod initial;
+mod preemption;
 
 /// All migrations, oldest first.
 pub struct Migrator;
@@ -13,6 +14,6 @@ pub struct Migrator;
 #[async_trait::async_trait]
 impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(initial::Migration), Box::new(decisions::Migration), Box::new(fair_share::Migration)]
+        vec![Box::new(initial::Migration), Box::new(decisions::Migration), Box::new(fair_share::Migration), Box::new(preemption::Migration)]
     }
 }

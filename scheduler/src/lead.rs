@@ -2,16 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use berth_engine::Plan;
+use berth_engine::{Plan, Preemption};
 use berth_model::JobId;
 use berth_model::event::Event;
 use berth_model::policy::Policy;
+use berth_model::preemption::{Claim, Preempted};
 use berth_model::sluid::RunIds;
 use berth_model::verdict::Decision;
 use berth_store::decisions::DecisionChunk;
 use berth_store::feed::Position;
 use berth_store::lease::Lease;
 use berth_store::plan::NewAttempt;
+use berth_store::preempt::NewVictim;
 use berth_store::wake::Topic;
 use berth_store::{Db, StoreError};
 use jiff::Timestamp;
@@ -207,6 +209,9 @@ impl<'a> Term<'a> {
         if !plan.starts.is_empty() {
             is_changed |= self.commit_starts(lease, plan, number).await?;
         }
+        if !plan.preemptions.is_empty() {
+            self.commit_preemptions(lease, plan).await?;
+        }
         if !plan.expired.is_empty() {
             self.db.expire_jobs(lease.epoch(), &plan.expired).await?;
             self.refresh(&plan.expired).await?;
@@ -251,6 +256,21 @@ impl<'a> Term<'a> {
         self.metrics.conflicts.inc_by(committed.conflicts.len() as u64);
         tracing::debug!(started = committed.started.len(), refused = committed.conflicts.len(), "plan committed");
         Ok(!committed.conflicts.is_empty())
+    }
+
+    /// Commits the preemptions; the engine then sees victims and preemptors as the database has them, whatever it refused.
+    async fn commit_preemptions(&mut self, lease: &Lease, plan: &Plan) -> Result<(), StoreError> {
+        let claims: Vec<(JobId, Claim)> = plan.claims.iter().map(|new| (new.job, new.claim.clone())).collect();
+        let victim = |p: &Preemption| NewVictim {
+            job: p.victim,
+            attempt: p.attempt,
+            preempted: Preempted { for_job: p.for_job, mode: p.mode, at: plan.now, kill_at: p.at },
+        };
+        let victims: Vec<NewVictim> = plan.preemptions.iter().map(victim).collect();
+        let stopped = self.db.commit_preemptions(lease.epoch(), &claims, &victims).await?;
+        self.metrics.preemptions.inc_by(stopped as u64);
+        let touched: Vec<JobId> = claims.iter().map(|(job, _)| *job).chain(victims.iter().map(|victim| victim.job)).collect();
+        self.refresh(&touched).await
     }
 
     async fn refresh(&mut self, jobs: &[JobId]) -> Result<(), StoreError> {

@@ -20,6 +20,7 @@ pub struct SchedulerMetrics {
     pub starts: Counter,
     /// Starts that the database refused, since the world had changed.
     pub conflicts: Counter,
+    pub preemptions: Counter,
 }
 
 /// From a tenth of a millisecond to ten seconds.
@@ -31,14 +32,16 @@ impl Default for SchedulerMetrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("berth_scheduler");
         let (plan, decision) = (times(), times());
-        let (pending, is_leader, starts, conflicts) = (Gauge::default(), Gauge::default(), Counter::default(), Counter::default());
+        let (pending, is_leader) = (Gauge::default(), Gauge::default());
+        let (starts, conflicts, preemptions) = (Counter::default(), Counter::default(), Counter::default());
         registry.register("plan_seconds", "Time to make a plan", plan.clone());
         registry.register("decision_latency_seconds", "From an event to the commit of the plan that heeds it", decision.clone());
         registry.register("pending_jobs", "Jobs in the queue as the last plan saw it", pending.clone());
         registry.register("is_leader", "1 while this process leads, else 0", is_leader.clone());
         registry.register("starts", "Attempts started", starts.clone());
         registry.register("conflicts", "Starts refused because the world had changed", conflicts.clone());
-        SchedulerMetrics { registry: Mutex::new(registry), plan, decision, pending, is_leader, starts, conflicts }
+        registry.register("preemptions", "Attempts stopped to make room for others", preemptions.clone());
+        SchedulerMetrics { registry: Mutex::new(registry), plan, decision, pending, is_leader, starts, conflicts, preemptions }
     }
 }
 

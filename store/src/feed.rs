@@ -7,8 +7,10 @@ use std::collections::BTreeSet;
 
 use berth_model::dependency::{Dependency, DependencyKind, DependencyProgress, DependencyStatus};
 use berth_model::event::{ArrayProgress, Event, JobSnapshot, RunningAttempt};
+use berth_model::job::RequeueSpec;
 use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos};
+use berth_model::preemption::{Claim, Preempted};
 use berth_model::resources::NodeAllocation;
 use berth_model::state::JobState;
 use berth_model::tres::Charge;
@@ -214,6 +216,10 @@ struct LiveJob {
     attempt: i32,
     allocated_at: Option<At>,
     started_at: Option<At>,
+    checkpoint_at: Option<At>,
+    is_requeueable: bool,
+    preempted: Option<Json<Preempted>>,
+    claim: Option<Json<Claim>>,
     charge: Option<Json<Charge>>,
     held: Option<Json<Vec<NodeAllocation>>>,
     dependencies: Option<Json<Vec<DependencyFields>>>,
@@ -226,7 +232,9 @@ async fn jobs(connection: &mut PgConnection, only: Option<&[i64]>) -> Result<Vec
              j.site_factor, j.submit_time, j.accrues_since, j.not_before, j.deadline, j.is_expedited, j.failed_nodes, j.array_pending::text as array_pending,
              case when j.array_total is not null then (select count(*) from jobs t where t.array_job_id = j.job_id
                  and t.state in ('allocated', 'running', 'suspended', 'completing')) end as array_running,
-             j.attempt, a.allocated_at, a.started_at, a.charge,
+             j.attempt, a.allocated_at, a.started_at, a.charge, a.checkpoint_at, a.preempted, case when j.state = 'pending' then j.claim end as claim,
+             coalesce(j.spec->'requeue'->>'mode', 'requeue') <> 'never'
+                 and j.restarts < coalesce((j.spec->'requeue'->>'max_restarts')::bigint, $2) as is_requeueable,
              case when j.state <> 'pending' then (select jsonb_agg(s.allocation order by s.node_index) from assignments s
                  where s.job_id = j.job_id and s.attempt = j.attempt) end as held,
              case when j.state = 'pending' then (select jsonb_agg(jsonb_build_array(d.on_job_id, d.kind, d.delay_minutes,
@@ -250,6 +258,7 @@ async fn jobs(connection: &mut PgConnection, only: Option<&[i64]>) -> Result<Vec
          order by j.job_id",
     )
     .bind(only)
+    .bind(i64::from(RequeueSpec::default().max_restarts))
     .fetch_all(connection)
     .await?;
     let mut missing: BTreeSet<i64> = only.unwrap_or_default().iter().copied().collect();
@@ -280,9 +289,9 @@ impl LiveJob {
             started_at: self.started_at.map(|at| at.0),
             charge: self.charge.map(|c| c.0).unwrap_or_default(),
             nodes: self.held.map(|h| h.0).unwrap_or_default(),
-            checkpoint_at: None,
-            is_requeueable: false,
-            preempted: None,
+            checkpoint_at: self.checkpoint_at.map(|at| at.0),
+            is_requeueable: self.is_requeueable,
+            preempted: self.preempted.map(|p| p.0),
         });
         let mut dependencies =
             self.dependencies.map(|d| d.0).unwrap_or_default().into_iter().map(dependency_status).collect::<Result<Vec<_>, _>>()?;
@@ -321,7 +330,7 @@ impl LiveJob {
                 throttle: planning.throttle,
             }),
             attempt,
-            claim: None,
+            claim: self.claim.map(|c| c.0),
         })
     }
 }

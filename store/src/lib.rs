@@ -17,6 +17,7 @@ pub mod lease;
 pub mod logs;
 pub mod nodes;
 pub mod plan;
+pub mod preempt;
 pub mod reports;
 pub mod settle;
 pub mod shares;

@@ -46,7 +46,7 @@ impl Db {
         settle::lock_jobs(&mut tx, &starts.iter().map(|s| s.job.0 as i64).collect::<Vec<_>>()).await?;
         let plain: Vec<usize> = (0..starts.len()).filter(|i| starts[*i].array_index.is_none()).collect();
         let moved: Vec<SplitTask> = sqlx::query_as(
-            "update jobs j set state = 'allocated', attempt = attempt + 1, is_expedited = false, reason = null, version = version + 1
+            "update jobs j set state = 'allocated', attempt = attempt + 1, is_expedited = false, reason = null, claim = null, version = version + 1
              where job_id = any($1) and state = 'pending' and hold is null
              returning j.job_id, j.attempt, j.spec->>'script' is not null as is_script, j.spec->'resources'->>'cpus_per_task' as cpus_per_task,
                  j.spec->'resources'->'gpus_per_task'->>'count' as gpus_per_task, j.tenant",

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_model::job::{RequeueMode, RequeueSpec};
+use berth_model::preemption::{PreemptMode, Preempted};
 use berth_model::state::JobState;
 use berth_model::step::{AttemptEnd, StepResult, StopReason, judge_attempt};
 use sqlx::postgres::PgConnection;
@@ -149,7 +150,7 @@ pub(crate) async fn settle_attempts(tx: &mut PgConnection, attempts: &[(i64, i32
     let (jobs, numbers): (Vec<i64>, Vec<i32>) = attempts.iter().copied().unzip();
     let open: Vec<OpenAttempt> = sqlx::query_as(
         "select a.job_id, a.attempt, a.stop_reason, a.failure, j.spec::json->'requeue' as requeue, j.restarts, j.array_job_id,
-             j.failed_nodes, j.reason
+             j.failed_nodes, j.reason, a.preempted
          from unnest($1::bigint[], $2::int[]) t (job_id, attempt)
          join attempts a on a.job_id = t.job_id and a.attempt = t.attempt join jobs j on j.job_id = t.job_id
          where a.ended_at is null and not exists (select from assignments s where s.job_id = t.job_id and s.attempt = t.attempt)
@@ -240,11 +241,16 @@ struct OpenAttempt {
     array_job_id: Option<i64>,
     failed_nodes: Vec<String>,
     reason: Option<String>,
+    preempted: Option<Json<Preempted>>,
 }
 
 impl OpenAttempt {
     fn key(&self) -> (i64, i32) {
         (self.job_id, self.attempt)
+    }
+
+    fn is_cancelled_by_preemption(&self) -> bool {
+        self.preempted.as_ref().is_some_and(|preempted| preempted.mode == PreemptMode::Cancel)
     }
 
     fn stop(&self) -> Option<StopReason> {
@@ -278,7 +284,7 @@ fn next_run(end: AttemptEnd, job: &OpenAttempt) -> Next {
             Next::Again(Again { delayed: false, expedite: false, hold: job.failed_nodes.len() >= MAX_LAUNCH_FAILURES })
         }
         JobState::NodeFail if may_restart => again(requeue.mode != RequeueMode::Expedite),
-        JobState::Preempted if may_restart => again(true),
+        JobState::Preempted if may_restart && !job.is_cancelled_by_preemption() => again(true),
         _ => Next::End,
     }
 }
@@ -287,7 +293,7 @@ fn next_run(end: AttemptEnd, job: &OpenAttempt) -> Next {
 async fn run_again(tx: &mut PgConnection, attempt: &OpenAttempt, end: AttemptEnd, again: Again) -> Result<(), StoreError> {
     sqlx::query(
         "update jobs set state = 'pending', restarts = restarts + 1, start_time = null, reason = $2, is_expedited = $3,
-             hold = coalesce(hold, case when $4 then 'admin' end),
+             claim = null, hold = coalesce(hold, case when $4 then 'admin' end),
              accrues_since = case when hold is null and not $4 then accrues_since end,
              not_before = case when $5 then now() + interval '1 second' *
                  coalesce((select (spec->>'requeue_delay_seconds')::double precision from policy), 5) end,
@@ -295,7 +301,10 @@ async fn run_again(tx: &mut PgConnection, attempt: &OpenAttempt, end: AttemptEnd
          where job_id = $1",
     )
     .bind(attempt.job_id)
-    .bind(attempt.failure.clone().unwrap_or_else(|| end.state.to_string()))
+    .bind(match end.state {
+        JobState::Preempted => preempted_in_words(attempt),
+        state => attempt.failure.clone().unwrap_or_else(|| state.to_string()),
+    })
     .bind(again.expedite)
     .bind(again.hold)
     .bind(again.delayed)
@@ -358,7 +367,15 @@ fn reason_in_words(attempt: &OpenAttempt, end: AttemptEnd) -> Option<String> {
         JobState::Failed => attempt.failure.clone().or_else(|| Some(exit_words(end))),
         JobState::Timeout => Some("the time limit passed".to_owned()),
         JobState::OutOfMemory => Some("the kernel ended it for using more memory than it asked for".to_owned()),
+        JobState::Preempted => Some(preempted_in_words(attempt)),
         _ => attempt.failure.clone(),
+    }
+}
+
+fn preempted_in_words(attempt: &OpenAttempt) -> String {
+    match &attempt.preempted {
+        Some(preempted) => format!("preempted by job {}", preempted.for_job),
+        None => "preempted".to_owned(),
     }
 }
 

@@ -23,7 +23,8 @@ pub(crate) struct SplitTask {
 /// pending any more, or if it is to start and the array is held. The caller holds the array's row.
 pub(crate) async fn split(tx: &mut PgConnection, array: i64, index: i32, starts: bool) -> Result<Option<SplitTask>, StoreError> {
     let taken = sqlx::query(
-        "update jobs set array_pending = array_pending - int4multirange(int4range($2, $2 + 1)), version = version + 1
+        "update jobs set array_pending = array_pending - int4multirange(int4range($2, $2 + 1)), claim = case when $3 then null else claim end,
+             version = version + 1
          where job_id = $1 and state = 'pending' and (hold is null or not $3) and array_pending @> $2",
     )
     .bind(array)

@@ -259,7 +259,7 @@ async fn cancel_one(tx: &mut PgConnection, job: i64, by: &str, grace_seconds: u6
     }
 }
 
-async fn not_in_state(tx: &mut PgConnection, job: u64, wanted: &str) -> Result<StoreError, StoreError> {
+pub(crate) async fn not_in_state(tx: &mut PgConnection, job: u64, wanted: &str) -> Result<StoreError, StoreError> {
     let state: Option<String> = sqlx::query_scalar("select state from jobs where job_id = $1").bind(job as i64).fetch_optional(tx).await?;
     Ok(match state {
         None => StoreError::NotFound(format!("job {job}")),

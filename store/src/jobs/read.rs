@@ -2,6 +2,7 @@
 
 use berth_model::JobRef;
 use berth_model::job::JobSpec;
+use berth_model::preemption::Preempted;
 use berth_model::state::{Hold, JobState};
 use berth_model::verdict::{Decision, JobVerdict};
 use sqlx::types::Json;
@@ -206,7 +207,8 @@ impl Db {
     /// A job's attempts, oldest first.
     pub async fn attempts(&self, job: u64) -> Result<Vec<AttemptRow>, StoreError> {
         Ok(sqlx::query_as(
-            "select attempt, run_id, state, nodes, allocation, allocated_at, started_at, ended_at, stop_reason, exit_code, exit_signal, failure, decision
+            "select attempt, run_id, state, nodes, allocation, allocated_at, started_at, ended_at, stop_reason, exit_code, exit_signal, failure, decision,
+                 checkpoint_at, preempted
              from attempts where job_id = $1 order by attempt",
         )
         .bind(job as i64)
@@ -242,6 +244,8 @@ pub struct AttemptRow {
     pub failure: Option<String>,
     /// The plan that started it; unknown of those started by an older version.
     pub decision: Option<Json<Decision>>,
+    pub checkpoint_at: Option<At>,
+    pub preempted: Option<Json<Preempted>>,
 }
 
 fn push_filter(query: &mut QueryBuilder<Postgres>, filter: &JobFilter) {
