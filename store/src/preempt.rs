@@ -53,7 +53,9 @@ impl Db {
         let mut by_grace: BTreeMap<u64, Vec<(i64, i32)>> = BTreeMap::new();
         let mut news = Vec::new();
         for victim in meant.into_iter().filter(|victim| told.contains(&(victim.job.0 as i64))) {
-            let grace = victim.preempted.kill_at.duration_since(victim.preempted.at).as_secs().max(0) as u64;
+            // The plan counts in microseconds, its clock in nanoseconds.
+            let grace = (victim.preempted.kill_at.as_microsecond() - victim.preempted.at.as_microsecond()) / 1_000_000;
+            let grace = grace.max(0) as u64;
             let attempt = (victim.job.0 as i64, victim.attempt as i32);
             by_grace.entry(grace).or_default().push(attempt);
             news.push(NewEvent {

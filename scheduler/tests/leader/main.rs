@@ -1,6 +1,7 @@
 //! The leader on a real Postgres: jobs go the whole way while the test plays the worker through the store's protocol.
 
 mod cluster;
+mod preemption;
 mod record;
 
 use std::time::{Duration, Instant};

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use crate::cluster::Cluster;
 
-async fn record(cluster: &Cluster, at: Timestamp) -> Vec<u8> {
+pub async fn record(cluster: &Cluster, at: Timestamp) -> Vec<u8> {
     let range = cluster.db.decisions_until(at).await.unwrap().expect("there is a record");
     let bodies: Vec<Vec<u8>> = cluster.db.decision_bodies(range).try_collect().await.unwrap();
     zstd::decode_all(Cursor::new(bodies.concat())).unwrap()
