@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use berth_model::JobRef;
+use berth_model::preemption::{PreemptMode, Preempted};
 use berth_model::state::JobState;
 use berth_model::verdict::{Decision, PlannedStart, Priority, Verdict};
 use berth_store::jobs::read::JobRow;
@@ -36,6 +37,30 @@ pub struct Explanation {
     /// Of a job that has started: how its last start came about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<Start>,
+    /// Whom it preempted, the last first, at most twenty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub victims: Vec<Victim>,
+    /// Which of its attempts were preempted, and for whom.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub preempted: Vec<PreemptedAttempt>,
+}
+
+/// A job that had to make room.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct Victim {
+    pub job: u64,
+    pub mode: PreemptMode,
+    pub at: Timestamp,
+    /// It is the caller's tenant's own.
+    pub own: bool,
+}
+
+/// An attempt that had to make room.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct PreemptedAttempt {
+    pub attempt: u32,
+    #[serde(flatten)]
+    pub preempted: Preempted,
 }
 
 /// Why a job started then and there.
@@ -55,6 +80,9 @@ pub struct Start {
     /// Jobs ahead of it in the queue that stayed waiting, at most ten.
     pub passed: Vec<Ahead>,
 }
+
+/// Victims told of, at the most.
+const MOST_VICTIMS: i64 = 20;
 
 /// A job that is ahead in the queue.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -76,7 +104,7 @@ async fn explain(State(app): State<App>, caller: Caller, Segment(job): Segment<J
     let row = lookup(&app, &caller, job, Action::Read).await?;
     let state = row.state()?;
     let explanation = if state == JobState::Pending { pending(&app, &row).await? } else { started(&app, &row, state).await? };
-    Ok(Json(explanation))
+    Ok(Json(preemption(&app, &row, explanation).await?))
 }
 
 async fn pending(app: &App, row: &JobRow) -> Answer<Explanation> {
@@ -140,6 +168,28 @@ async fn started(app: &App, row: &JobRow, state: JobState) -> Answer<Explanation
     Ok(Explanation { start: Some(start), ..Explanation::of(job_id, state, summary) })
 }
 
+/// Whom the job preempted, and who preempted it.
+async fn preemption(app: &App, row: &JobRow, mut explanation: Explanation) -> Answer<Explanation> {
+    let job_id = row.job_id as u64;
+    let victims = app.db.preempted_for(job_id, MOST_VICTIMS).await?;
+    let own = app.db.jobs_of_tenant(&row.tenant, &victims.iter().map(|(job, _)| *job).collect::<Vec<_>>()).await?;
+    if !victims.is_empty() {
+        let names = victims.iter().map(|(job, _)| format!("job {job}")).collect::<Vec<_>>().join(", ");
+        explanation.summary.push_str(&format!(" It preempted {names}."));
+    }
+    let shown = |(job, preempted): (u64, Preempted)| Victim { job, mode: preempted.mode, at: preempted.at, own: own.contains(&job) };
+    explanation.victims = victims.into_iter().map(shown).collect();
+    for attempt in app.db.attempts(job_id).await? {
+        if let Some(preempted) = attempt.preempted {
+            explanation.preempted.push(PreemptedAttempt { attempt: attempt.attempt as u32, preempted: preempted.0 });
+        }
+    }
+    if let Some(last) = explanation.preempted.last().map(|last| &last.preempted) {
+        explanation.summary.push_str(&format!(" Job {} preempted it at {}.", last.for_job, last.at));
+    }
+    Ok(explanation)
+}
+
 async fn own_and_others(app: &App, tenant: &str, jobs: Vec<u64>) -> Answer<Vec<Ahead>> {
     let own = app.db.jobs_of_tenant(tenant, &jobs).await?;
     Ok(jobs.into_iter().map(|job| Ahead { job, why: "higher priority".to_owned(), own: own.contains(&job) }).collect())
@@ -149,7 +199,19 @@ impl Explanation {
     fn of(job_id: u64, state: JobState, summary: String) -> Explanation {
         let as_of = Timestamp::now();
         let (verdicts, ahead) = (Vec::new(), Vec::new());
-        Explanation { job_id, state, as_of, summary, verdicts, priority: None, ahead, planned_start: None, start: None }
+        Explanation {
+            job_id,
+            state,
+            as_of,
+            summary,
+            verdicts,
+            priority: None,
+            ahead,
+            planned_start: None,
+            start: None,
+            victims: Vec::new(),
+            preempted: Vec::new(),
+        }
     }
 }
 
@@ -167,6 +229,7 @@ fn headline(verdict: &Verdict) -> String {
         "begin_time" => format!("It waits for its begin time{until}."),
         "launch_backoff" => format!("It waits{until} before it starts again."),
         "array_throttle" => format!("It waits for other tasks of its array to end ({need}).").replace(" ()", ""),
+        "preempting" => format!("It waits for {holders} to end, which it preempted{until}; its nodes are held for it."),
         "priority" if !holders.is_empty() => format!("It waits behind {holders}, planned ahead of it."),
         "resources" if !holders.is_empty() => format!("It waits for resources that {holders} use: it needs {need}; there is {have}."),
         "resources" => format!("It waits for resources: it needs {need}; there is {have}."),

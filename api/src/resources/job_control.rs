@@ -73,6 +73,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(hold))
         .routes(routes!(release))
         .routes(routes!(requeue))
+        .routes(routes!(checkpoint))
         .routes(routes!(signal))
 }
 
@@ -141,6 +142,15 @@ async fn requeue(
     let row = lookup_for_change(&app, &caller, job).await?;
     let grace = app.catalog.rules().await?.policy.kill_wait_seconds;
     app.db.requeue_job(row.job_id as u64, caller.subject.as_str(), grace, body.hold).await?;
+    answer(&app, row.job_id).await
+}
+
+/// Say that a running job has saved its work: if it is preempted, what it did before is not lost, and those who lose less go first.
+#[utoipa::path(post, path = "/v1/jobs/{job_id}/~checkpoint", operation_id = "jobs_checkpoint", tag = "jobs", params(("job_id" = String, Path)),
+    responses((status = 200, body = Job), (status = "default", body = Problem, content_type = "application/problem+json")))]
+async fn checkpoint(State(app): State<App>, caller: Caller, Segment(job): Segment<JobRef>) -> Answer<Tagged<Job>> {
+    let row = lookup(&app, &caller, job, Action::Control).await?;
+    app.db.note_checkpoint(row.job_id as u64).await?;
     answer(&app, row.job_id).await
 }
 

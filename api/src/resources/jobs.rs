@@ -7,6 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use berth_model::array::fold_indices;
 use berth_model::job::JobSpec;
+use berth_model::preemption::Preempted;
 use berth_model::resources::NodeAllocation;
 use berth_model::state::{Hold, JobState};
 use berth_model::verdict::Decision;
@@ -133,6 +134,12 @@ pub struct Attempt {
     /// The plan that started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
+    /// Its last checkpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint_at: Option<Timestamp>,
+    /// It had to make room for another job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preempted: Option<Preempted>,
 }
 
 /// Something that happened to a job.
@@ -278,6 +285,8 @@ fn show_attempt(row: AttemptRow) -> Answer<Attempt> {
         exit_signal: row.exit_signal,
         failure: row.failure,
         decision: row.decision.map(|decision| decision.0),
+        checkpoint_at: row.checkpoint_at.map(|at| at.0),
+        preempted: row.preempted.map(|preempted| preempted.0),
     })
 }
 

@@ -9,7 +9,7 @@ use berth_store::StoreError;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::policy::{check_times, check_weights};
+use super::policy::{check_grace, check_times, check_weights};
 use crate::App;
 use crate::auth::Caller;
 use crate::extract::{Body, IfMatch, Segment, Tagged};
@@ -108,6 +108,7 @@ fn check(spec: &Partition) -> Result<(), Fault> {
     if spec.min_nodes.zip(spec.max_nodes).is_some_and(|(least, most)| least > most) {
         return Err(Fault::new("invalid_limit", "min_nodes", "min_nodes is more than max_nodes", "use a lower min_nodes"));
     }
+    check_grace(spec.grace_seconds)?;
     check_weights("billing_weights", &spec.billing_weights)?;
     check_times(&[("max_time_seconds", spec.max_time_seconds), ("default_time_seconds", spec.default_time_seconds)])
 }

@@ -88,6 +88,7 @@ fn check(policy: &Policy) -> Result<(), Fault> {
         ("max_age_seconds", Some(policy.max_age_seconds)),
         ("requeue_delay_seconds", Some(policy.requeue_delay_seconds).filter(|s| *s > 0)),
         ("decision_keep_seconds", Some(policy.decision_keep_seconds).filter(|s| *s > 0)),
+        ("preempt_exempt_seconds", Some(policy.preempt_exempt_seconds).filter(|s| *s > 0)),
     ])
 }
 
@@ -100,6 +101,16 @@ pub(crate) fn check_weights(field: &str, weights: &BTreeMap<Tres, Weight>) -> Re
             format!("{tres} takes no weight"),
             "weigh cpu, mem, node, gres/gpu or gres/gpu:TYPE",
         )),
+        None => Ok(()),
+    }
+}
+
+/// Grace of preempted jobs.
+pub(crate) fn check_grace(grace: Option<u64>) -> Result<(), Fault> {
+    match grace.filter(|seconds| *seconds > 86_400) {
+        Some(seconds) => {
+            Err(Fault::new("invalid_limit", "grace_seconds", format!("{seconds} s"), "use at most 86400 seconds, or leave it out"))
+        }
         None => Ok(()),
     }
 }

@@ -8,7 +8,7 @@ use berth_model::{Fault, Name};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::policy::check_times;
+use super::policy::{check_grace, check_times};
 use super::terms::check_qos;
 use crate::App;
 use crate::auth::Caller;
@@ -78,6 +78,7 @@ async fn store(app: &App, name: &Name, version: Option<i64>, body: Qos) -> Answe
         .into());
     }
     check(&body)?;
+    check_preempts(&app.db, &body).await?;
     let stored = app.db.put_qos(&body, version).await?;
     app.catalog.forget_rules();
     Ok(Tagged(stored.value, stored.version))
@@ -95,5 +96,32 @@ async fn delete(State(app): State<App>, caller: Caller, Segment(name): Segment<N
 
 fn check(spec: &Qos) -> Result<(), Fault> {
     check_qos(spec)?;
-    check_times(&[("max_time_seconds", spec.max_time_seconds), ("limits.max_wall_seconds", spec.limits.max_wall_seconds)])
+    check_grace(spec.grace_seconds)?;
+    check_times(&[
+        ("max_time_seconds", spec.max_time_seconds),
+        ("limits.max_wall_seconds", spec.limits.max_wall_seconds),
+        ("preempt_exempt_seconds", spec.preempt_exempt_seconds.filter(|seconds| *seconds > 0)),
+    ])
+}
+
+/// A QOS preempts others, which exist and do not preempt it.
+async fn check_preempts(db: &berth_store::Db, spec: &Qos) -> Answer<()> {
+    if spec.preempts.is_empty() {
+        return Ok(());
+    }
+    let known = db.qos_list().await?;
+    for name in &spec.preempts {
+        let wrong = match known.iter().find(|other| other.value.name == *name) {
+            _ if *name == spec.name => Some(("a QOS does not preempt itself".to_owned(), "leave it out")),
+            None => Some((format!("there is no QOS {name}"), "GET /v1/qos lists them")),
+            Some(other) if other.value.preempts.contains(&spec.name) => {
+                Some((format!("{name} preempts {}", spec.name), "one of two may preempt the other"))
+            }
+            Some(_) => None,
+        };
+        if let Some((detail, help)) = wrong {
+            return Err(Fault::new("invalid_preempts", "preempts", detail, help).into());
+        }
+    }
+    Ok(())
 }

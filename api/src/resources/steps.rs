@@ -66,7 +66,12 @@ pub struct SignalStep {
 }
 
 pub fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list, open)).routes(routes!(stream)).routes(routes!(signal)).routes(routes!(requeue))
+    OpenApiRouter::new()
+        .routes(routes!(list, open))
+        .routes(routes!(stream))
+        .routes(routes!(signal))
+        .routes(routes!(requeue))
+        .routes(routes!(checkpoint))
 }
 
 fn show(row: StepRow) -> Answer<Step> {
@@ -147,6 +152,14 @@ async fn requeue(State(app): State<App>, caller: JobCaller, Path(job): Path<Stri
     let job = own_job(caller, &job)?;
     let grace = app.catalog.rules().await?.policy.kill_wait_seconds;
     app.db.requeue_job(job.0, &format!("job {job} itself"), grace, false).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Say that the job has saved its work: if it is preempted, what it did before is not lost. For `scontrol checkpoint`, with the job's own token.
+#[utoipa::path(post, path = "/v1/jobs/{job_id}/steps/~checkpoint", operation_id = "steps_checkpoint_job", tag = "worker", params(("job_id" = String, Path)),
+    responses((status = 204), (status = "default", body = Problem, content_type = "application/problem+json")))]
+async fn checkpoint(State(app): State<App>, caller: JobCaller, Path(job): Path<String>) -> Answer<StatusCode> {
+    app.db.note_checkpoint(own_job(caller, &job)?.0).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

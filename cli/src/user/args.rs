@@ -98,6 +98,13 @@ pub enum UserCommand {
         #[arg(long)]
         hold: bool,
     },
+    /// Say that running jobs have saved their work: what they did before is not lost if they are preempted.
+    ///
+    /// Inside a job, `scontrol checkpoint` says it of the job itself.
+    Checkpoint {
+        #[arg(required = true)]
+        jobs: Vec<String>,
+    },
     /// Print a job's output.
     Logs(LogsArgs),
     /// List nodes with what they have and what is in use.

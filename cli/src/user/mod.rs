@@ -65,6 +65,7 @@ pub async fn run(command: UserCommand, settings: ClientArgs) -> anyhow::Result<E
         UserCommand::Requeue { jobs, hold } => {
             control::each(&client, jobs, "requeue", &serde_json::json!({ "hold": hold }), "requeued").await
         }
+        UserCommand::Checkpoint { jobs } => control::each(&client, jobs, "checkpoint", &Value::Null, "has a checkpoint").await,
         UserCommand::Logs(args) => logs::logs(&client, args).await,
         UserCommand::Nodes => done(queue::nodes(&client, format).await),
         UserCommand::Drain { node, reason } => done(control::drain(&client, &node, &reason).await),

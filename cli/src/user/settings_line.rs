@@ -21,6 +21,10 @@ enum Kind {
     Weights,
     /// Slurm's times, as seconds.
     Seconds,
+    /// As [`Kind::Seconds`], but a bare number is seconds.
+    Grace,
+    /// Slurm's `preempt/qos`, or Berth's own word.
+    PreemptType,
     /// Slurm's times, as minutes.
     Minutes,
     /// `a,b,c`.
@@ -80,6 +84,10 @@ const QOS: &[Known] = &[
     (&["maxtresrunminsperaccount", "maxtresrunminspa", "maxtresrunminutesperaccount"], "max_tres_run_minutes_per_account", Kind::Counts),
     (&["mintres", "mintresperjob"], "min_tres_per_job", Kind::Counts),
     (&["allowtenants"], "allow_tenants", Kind::Names),
+    (&["preempt", "preempts"], "preempts", Kind::Names),
+    (&["preemptmode"], "preempt_mode", Kind::Text),
+    (&["gracetime", "graceseconds"], "grace_seconds", Kind::Grace),
+    (&["preemptexempttime", "preemptexemptseconds"], "preempt_exempt_seconds", Kind::Seconds),
 ];
 
 const PARTITION: &[Known] = &[
@@ -97,6 +105,8 @@ const PARTITION: &[Known] = &[
     (&["allowaccounts"], "allow_accounts", Kind::Names),
     (&["allowqos"], "allow_qos", Kind::Names),
     (&["allowtenants"], "allow_tenants", Kind::Names),
+    (&["preemptmode"], "preempt_mode", Kind::Text),
+    (&["gracetime", "graceseconds"], "grace_seconds", Kind::Grace),
 ];
 
 const POLICY: &[Known] = &[
@@ -120,6 +130,9 @@ const POLICY: &[Known] = &[
     (&["killwait", "killwaitseconds"], "kill_wait_seconds", Kind::Seconds),
     (&["requeuedelayseconds"], "requeue_delay_seconds", Kind::Seconds),
     (&["decisionkeepseconds"], "decision_keep_seconds", Kind::Seconds),
+    (&["preempttype", "preemptby"], "preempt_by", Kind::PreemptType),
+    (&["preemptmode"], "preempt_mode", Kind::Text),
+    (&["preemptexempttime", "preemptexemptseconds"], "preempt_exempt_seconds", Kind::Seconds),
 ];
 
 impl Of {
@@ -187,6 +200,15 @@ fn read(kind: Kind, value: &str) -> anyhow::Result<Value> {
         Kind::Fairshare => json!(value.parse::<u32>().context("a whole number or \"parent\" is asked for")?),
         Kind::Counts | Kind::Weights => counts(value, matches!(kind, Kind::Weights))?,
         Kind::Seconds => time(value)?.map_or(Value::Null, |seconds| json!(seconds)),
+        Kind::Grace => match value.parse::<u64>() {
+            Ok(seconds) => json!(seconds),
+            Err(_) => time(value)?.map_or(Value::Null, |seconds| json!(seconds)),
+        },
+        Kind::PreemptType => match value.to_ascii_lowercase().trim_start_matches("preempt/") {
+            "partition_prio" => json!("partition_tier"),
+            "none" => json!("off"),
+            other => json!(other),
+        },
         Kind::Minutes => time(value)?.map_or(Value::Null, |seconds| json!(seconds.div_ceil(60))),
         Kind::Names => json!(value.split(',').filter(|name| !name.is_empty()).collect::<Vec<_>>()),
         Kind::Flags => Value::Null,
@@ -262,6 +284,23 @@ mod tests {
             json!({ "weight_age": 500, "usage_reset": "weekly", "half_life_seconds": 1_209_600, "weight_tres": { "gres/gpu": 3000.0 } })
         );
         assert_eq!(of(Of::Partition, "TRESBillingWeights=cpu=1,mem=0.25G"), json!({ "billing_weights": { "cpu": 1.0, "mem": "0.25G" } }));
+    }
+
+    #[test]
+    fn preemption_is_written_as_in_slurm() {
+        assert_eq!(
+            of(Of::Qos, "Preempt=low,scavenger PreemptMode=CANCEL GraceTime=90 PreemptExemptTime=30"),
+            json!({ "preempts": ["low", "scavenger"], "preempt_mode": "cancel", "grace_seconds": 90, "preempt_exempt_seconds": 1800 })
+        );
+        assert_eq!(
+            of(Of::Partition, "PreemptMode=REQUEUE GraceTime=00:02:00 PriorityTier=10"),
+            json!({ "preempt_mode": "requeue", "grace_seconds": 120, "priority_tier": 10 })
+        );
+        for (written, meant) in
+            [("preempt/qos", "qos"), ("preempt/partition_prio", "partition_tier"), ("preempt/none", "off"), ("qos", "qos")]
+        {
+            assert_eq!(of(Of::Policy, &format!("PreemptType={written}")), json!({ "preempt_by": meant }));
+        }
     }
 
     #[test]

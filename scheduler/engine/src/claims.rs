@@ -111,8 +111,7 @@ impl Pass<'_> {
             return None;
         }
         preempting.tries += 1;
-        let ground =
-            preempt::Ground { fleet: self.fleet, profile: self.profile, rules: preempting.rules, taken: &preempting.taken };
+        let ground = preempt::Ground { fleet: self.fleet, profile: self.profile, rules: preempting.rules, taken: &preempting.taken };
         let Some(chosen) = preempt::choose(&ground, job, fit, queued.length) else {
             preempting.failed.insert(index, queued.length);
             return None;

@@ -220,9 +220,8 @@ impl Search<'_> {
         let mut instants: Vec<Micros> = held.iter().map(|(end, _)| *end).filter(|end| *end > killed).collect();
         instants.push(killed);
         instants.sort_unstable();
-        let is_free = |instant: &Micros| {
-            total.covers(&held.iter().filter(|(end, _)| end > instant).fold(*need, |sum, (_, amount)| sum.plus(amount)))
-        };
+        let is_free =
+            |instant: &Micros| total.covers(&held.iter().filter(|(end, _)| end > instant).fold(*need, |sum, (_, amount)| sum.plus(amount)));
         instants.into_iter().find(is_free).unwrap_or(self.ready_at)
     }
 }

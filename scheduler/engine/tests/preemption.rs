@@ -41,15 +41,7 @@ fn node(number: u32) -> Node {
         gpus: Vec::new(),
         facts: BTreeMap::new(),
     };
-    Node {
-        name: node_name(number),
-        inventory,
-        features: BTreeSet::new(),
-        weight: 1,
-        is_down: false,
-        flags: BTreeSet::new(),
-        reason: None,
-    }
+    Node { name: node_name(number), inventory, features: BTreeSet::new(), weight: 1, is_down: false, flags: BTreeSet::new(), reason: None }
 }
 
 /// Waits with QOS `low`, for an hour on `nodes` with so many CPUs on each.
@@ -335,14 +327,8 @@ fn the_nodes_are_held_until_the_job_starts() {
     world.jobs(jobs.clone());
     let plan = world.plan();
     assert_eq!(victims(&plan), [1, 2]);
-    let expected = Preemption {
-        victim: JobId(1),
-        attempt: 1,
-        mode: PreemptMode::Requeue,
-        for_job: JobId(9),
-        nodes: vec![node_name(1)],
-        at: at(30),
-    };
+    let expected =
+        Preemption { victim: JobId(1), attempt: 1, mode: PreemptMode::Requeue, for_job: JobId(9), nodes: vec![node_name(1)], at: at(30) };
     assert_eq!(plan.preemptions[0], expected);
     let claim = Claim { nodes: vec![node_name(1), node_name(2)], victims: vec![JobId(1), JobId(2)], ready_at: at(30) };
     assert_eq!((plan.claims.len(), &plan.claims[0].claim), (1, &claim));

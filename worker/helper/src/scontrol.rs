@@ -15,6 +15,7 @@ Usage: scontrol show hostnames [LIST]       one name a line; the job's own nodes
        scontrol show hostlistsorted LIST    sorted, without repeats
        scontrol show job [ID]               this job, from its environment
        scontrol requeue [ID]                stop this job and put it back into the queue
+       scontrol checkpoint [ID]             this job has saved its work: preempted, it loses only what comes after
 
 Inside a Berth job no more of scontrol is there; `berth` has the rest.
 ";
@@ -24,7 +25,7 @@ pub fn main(args: &[String]) -> ExitCode {
     let outcome = match words.as_slice() {
         ["--help" | "-h" | "help"] => Ok(HELP.to_owned()),
         ["show", what, rest @ ..] if rest.len() <= 1 => show(what, rest.first().copied()),
-        ["requeue", rest @ ..] if rest.len() <= 1 => requeue(rest.first().copied()),
+        [verb @ ("requeue" | "checkpoint"), rest @ ..] if rest.len() <= 1 => order(verb, rest.first().copied()),
         _ => Err(format!("{:?} is not supported inside a job; see scontrol --help", words.join(" "))),
     };
     match outcome {
@@ -105,10 +106,11 @@ fn job() -> String {
     format!("{} JobState=RUNNING\n", lines.join("\n   "))
 }
 
-fn requeue(given: Option<&str>) -> Result<String, String> {
+/// Asks something for the job itself.
+fn order(verb: &str, given: Option<&str>) -> Result<String, String> {
     own(given)?;
     let agent = Agent::of_this_job().ok_or("this is not inside a Berth job")?;
-    agent.post("/v1/steps:requeue", &json!({})).map(|_| String::new()).map_err(|refusal| refusal.text)
+    agent.post(&format!("/v1/steps:{verb}"), &json!({})).map(|_| String::new()).map_err(|refusal| refusal.text)
 }
 
 #[cfg(test)]

@@ -117,7 +117,14 @@ impl Story {
 
     fn with(settings: Settings, kinds: &[usize]) -> Story {
         let world = World::of(kinds);
-        Story { engines: vec![world.engine(settings), world.engine(settings)], world, planned: Planned::new(), next_job: 1, limits: None, preempts: None }
+        Story {
+            engines: vec![world.engine(settings), world.engine(settings)],
+            world,
+            planned: Planned::new(),
+            next_job: 1,
+            limits: None,
+            preempts: None,
+        }
     }
 
     fn tell(&mut self, event: Event) {

@@ -121,7 +121,12 @@ impl Claims {
     /// Whoever was preempted for starts by the end of the grace, on the nodes that were freed for it.
     fn check(&mut self, world: &World, planned_until: i64) -> Result<(), TestCaseError> {
         for (id, claim) in &self.0 {
-            prop_assert!(!world.pending.contains_key(id) || at(planned_until) < claim.ready_at, "job {} should have started at {}", id, claim.ready_at);
+            prop_assert!(
+                !world.pending.contains_key(id) || at(planned_until) < claim.ready_at,
+                "job {} should have started at {}",
+                id,
+                claim.ready_at
+            );
             if let Some(job) = world.running.get(id) {
                 let nodes: Vec<_> = job.attempt.as_ref().unwrap().nodes.iter().map(|held| &held.node).collect();
                 prop_assert_eq!(nodes, claim.nodes.iter().collect::<Vec<_>>());
