@@ -76,6 +76,7 @@ impl Pass<'_> {
             return None;
         }
         let names: Vec<NodeName> = found.parts.iter().map(|(at, _)| self.fleet.nodes[*at as usize].node.name.clone()).collect();
+        let gets: BTreeSet<&NodeName> = names.iter().collect();
         let victims: Vec<JobId> = chosen.victims.iter().map(|victim| victim.job).collect();
         let rules = self.accounts.party(queued.party).rules.clone();
         self.preempting.as_mut()?.scopes.extend(rules.iter().map(|rule| rule.scope));
@@ -89,7 +90,7 @@ impl Pass<'_> {
                 attempt: victim.attempt,
                 mode: victim.mode,
                 for_job: queued.job,
-                nodes: theirs.iter().filter(|node| names.contains(node)).cloned().collect(),
+                nodes: theirs.iter().filter(|node| gets.contains(node)).cloned().collect(),
                 at: timestamp(victim.kill_at),
             });
             self.shorten(victim.job, &theirs, victim.kill_at);
