@@ -293,21 +293,63 @@ func (e PartitionState) Valid() bool {
 	}
 }
 
+// Defines values for PreemptBy.
+const (
+	PreemptByOff           PreemptBy = "off"
+	PreemptByPartitionTier PreemptBy = "partition_tier"
+	PreemptByQos           PreemptBy = "qos"
+)
+
+// Valid indicates whether the value is a known member of the PreemptBy enum.
+func (e PreemptBy) Valid() bool {
+	switch e {
+	case PreemptByOff:
+		return true
+	case PreemptByPartitionTier:
+		return true
+	case PreemptByQos:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PreemptMode.
+const (
+	PreemptModeCancel  PreemptMode = "cancel"
+	PreemptModeOff     PreemptMode = "off"
+	PreemptModeRequeue PreemptMode = "requeue"
+)
+
+// Valid indicates whether the value is a known member of the PreemptMode enum.
+func (e PreemptMode) Valid() bool {
+	switch e {
+	case PreemptModeCancel:
+		return true
+	case PreemptModeOff:
+		return true
+	case PreemptModeRequeue:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RequeueMode.
 const (
-	Expedite RequeueMode = "expedite"
-	Never    RequeueMode = "never"
-	Requeue  RequeueMode = "requeue"
+	RequeueModeExpedite RequeueMode = "expedite"
+	RequeueModeNever    RequeueMode = "never"
+	RequeueModeRequeue  RequeueMode = "requeue"
 )
 
 // Valid indicates whether the value is a known member of the RequeueMode enum.
 func (e RequeueMode) Valid() bool {
 	switch e {
-	case Expedite:
+	case RequeueModeExpedite:
 		return true
-	case Never:
+	case RequeueModeNever:
 		return true
-	case Requeue:
+	case RequeueModeRequeue:
 		return true
 	default:
 		return false
@@ -389,14 +431,18 @@ type Attempt struct {
 	AllocatedAt time.Time        `json:"allocated_at"`
 	Allocation  []NodeAllocation `json:"allocation"`
 	Attempt     int32            `json:"attempt"`
-	Decision    *Decision        `json:"decision,omitempty"`
-	EndedAt     *time.Time       `json:"ended_at,omitempty"`
-	ExitCode    *int32           `json:"exit_code,omitempty"`
-	ExitSignal  *int32           `json:"exit_signal,omitempty"`
-	Failure     *string          `json:"failure,omitempty"`
-	Nodes       string           `json:"nodes"`
-	RunId       string           `json:"run_id"`
-	StartedAt   *time.Time       `json:"started_at,omitempty"`
+
+	// CheckpointAt Its last checkpoint.
+	CheckpointAt *time.Time `json:"checkpoint_at,omitempty"`
+	Decision     *Decision  `json:"decision,omitempty"`
+	EndedAt      *time.Time `json:"ended_at,omitempty"`
+	ExitCode     *int32     `json:"exit_code,omitempty"`
+	ExitSignal   *int32     `json:"exit_signal,omitempty"`
+	Failure      *string    `json:"failure,omitempty"`
+	Nodes        string     `json:"nodes"`
+	Preempted    *Preempted `json:"preempted,omitempty"`
+	RunId        string     `json:"run_id"`
+	StartedAt    *time.Time `json:"started_at,omitempty"`
 
 	// State State of a job or of one attempt. The first five are live, the others are ends.
 	State      JobState `json:"state"`
@@ -470,8 +516,11 @@ type Explanation struct {
 	AsOf         time.Time     `json:"as_of"`
 	JobId        int64         `json:"job_id"`
 	PlannedStart *PlannedStart `json:"planned_start,omitempty"`
-	Priority     *Priority     `json:"priority,omitempty"`
-	Start        *Start        `json:"start,omitempty"`
+
+	// Preempted Which of its attempts were preempted, and for whom.
+	Preempted *[]PreemptedAttempt `json:"preempted,omitempty"`
+	Priority  *Priority           `json:"priority,omitempty"`
+	Start     *Start              `json:"start,omitempty"`
 
 	// State State of a job or of one attempt. The first five are live, the others are ends.
 	State JobState `json:"state"`
@@ -481,6 +530,9 @@ type Explanation struct {
 
 	// Verdicts What holds it, the binding one first.
 	Verdicts []Verdict `json:"verdicts"`
+
+	// Victims Whom it preempted, the last first, at most twenty.
+	Victims *[]Victim `json:"victims,omitempty"`
 }
 
 // FairShareRule How usage becomes the fair-share factor.
@@ -703,6 +755,9 @@ type JobEvent struct {
 	Kind string  `json:"kind"`
 	Node *string `json:"node,omitempty"`
 }
+
+// JobId A job's number. Never reused.
+type JobId = int64
 
 // JobKind defines model for JobKind.
 type JobKind string
@@ -1063,6 +1118,7 @@ type Partition struct {
 	BillingWeights           *map[string]Weight `json:"billing_weights,omitempty"`
 	DefaultMemoryPerCpuBytes *Bytes             `json:"default_memory_per_cpu_bytes,omitempty"`
 	DefaultTimeSeconds       *U64               `json:"default_time_seconds,omitempty"`
+	GraceSeconds             *U64               `json:"grace_seconds,omitempty"`
 
 	// IsDefault Jobs that name no partition go here.
 	IsDefault             *bool  `json:"is_default,omitempty"`
@@ -1077,7 +1133,8 @@ type Partition struct {
 	NodeFeatures *[]string `json:"node_features,omitempty"`
 
 	// Nodes Host-list of its nodes (`n[1-40]`), or `ALL`.
-	Nodes *string `json:"nodes,omitempty"`
+	Nodes       *string      `json:"nodes,omitempty"`
+	PreemptMode *PreemptMode `json:"preempt_mode,omitempty"`
 
 	// PriorityJobFactor The partition's part in a job's priority, 0 to 65535.
 	PriorityJobFactor *int32 `json:"priority_job_factor,omitempty"`
@@ -1132,6 +1189,15 @@ type Policy struct {
 	// NodeTimeoutSeconds Silence of a node after which it kills what it runs, and the scheduler, a little later, places that elsewhere.
 	NodeTimeoutSeconds *U64 `json:"node_timeout_seconds,omitempty"`
 
+	// PreemptBy By what jobs may preempt others.
+	PreemptBy *PreemptBy `json:"preempt_by,omitempty"`
+
+	// PreemptExemptSeconds A job is safe for so long after it started.
+	PreemptExemptSeconds *U64 `json:"preempt_exempt_seconds,omitempty"`
+
+	// PreemptMode What becomes of preempted jobs, where neither QOS nor partition say.
+	PreemptMode *PreemptMode `json:"preempt_mode,omitempty"`
+
 	// RequeueDelaySeconds Wait before a requeued job may start again.
 	RequeueDelaySeconds *U64 `json:"requeue_delay_seconds,omitempty"`
 
@@ -1152,6 +1218,43 @@ type Policy struct {
 
 	// WeightTres For each resource its part of the partition's total; `{"gres/gpu": 3000}`.
 	WeightTres *map[string]Weight `json:"weight_tres,omitempty"`
+}
+
+// PreemptBy By what a job may preempt others (Slurm's PreemptType).
+type PreemptBy string
+
+// PreemptMode What becomes of a preempted job (Slurm's PreemptMode).
+type PreemptMode string
+
+// Preempted That an attempt was preempted.
+type Preempted struct {
+	// At When it was told to stop.
+	At time.Time `json:"at"`
+
+	// ForJob The job that it makes room for.
+	ForJob JobId `json:"for_job"`
+
+	// KillAt End of its grace: it is killed then.
+	KillAt time.Time `json:"kill_at"`
+
+	// Mode What becomes of a preempted job (Slurm's PreemptMode).
+	Mode PreemptMode `json:"mode"`
+}
+
+// PreemptedAttempt An attempt that had to make room.
+type PreemptedAttempt struct {
+	// At When it was told to stop.
+	At      time.Time `json:"at"`
+	Attempt int32     `json:"attempt"`
+
+	// ForJob The job that it makes room for.
+	ForJob JobId `json:"for_job"`
+
+	// KillAt End of its grace: it is killed then.
+	KillAt time.Time `json:"kill_at"`
+
+	// Mode What becomes of a preempted job (Slurm's PreemptMode).
+	Mode PreemptMode `json:"mode"`
 }
 
 // Priority A job's priority with its factors, and its place among the pending jobs (1 is first).
@@ -1224,8 +1327,9 @@ type Qos struct {
 	AllowTenants *[]Name `json:"allow_tenants,omitempty"`
 
 	// DenyOnLimit A job that breaks one of its limits by itself is refused, whatever the policy says.
-	DenyOnLimit *bool   `json:"deny_on_limit,omitempty"`
-	Description *string `json:"description,omitempty"`
+	DenyOnLimit  *bool   `json:"deny_on_limit,omitempty"`
+	Description  *string `json:"description,omitempty"`
+	GraceSeconds *U64    `json:"grace_seconds,omitempty"`
 
 	// LimitFactor Multiplies the resource limits of associations for its jobs.
 	LimitFactor *float64 `json:"limit_factor,omitempty"`
@@ -1249,7 +1353,12 @@ type Qos struct {
 	Name          Name              `json:"name"`
 
 	// OverPartitionQos Its limits win over those of the partition's QOS.
-	OverPartitionQos *bool `json:"over_partition_qos,omitempty"`
+	OverPartitionQos     *bool        `json:"over_partition_qos,omitempty"`
+	PreemptExemptSeconds *U64         `json:"preempt_exempt_seconds,omitempty"`
+	PreemptMode          *PreemptMode `json:"preempt_mode,omitempty"`
+
+	// Preempts QOS whose jobs its jobs may preempt, if the policy says `preempt_by: qos`.
+	Preempts *[]Name `json:"preempts,omitempty"`
 
 	// Priority Relative priority; the highest of all QOS counts as 1.0.
 	Priority *int32 `json:"priority,omitempty"`
@@ -1510,6 +1619,18 @@ type Verdict struct {
 
 	// Rule The rule that was applied, in words.
 	Rule string `json:"rule"`
+}
+
+// Victim A job that had to make room.
+type Victim struct {
+	At  time.Time `json:"at"`
+	Job int64     `json:"job"`
+
+	// Mode What becomes of a preempted job (Slurm's PreemptMode).
+	Mode PreemptMode `json:"mode"`
+
+	// Own It is the caller's tenant's own.
+	Own bool `json:"own"`
 }
 
 // Weight A weight for each unit; text may carry a suffix: "0.25G" is 0.25 for each GiB of memory.
@@ -2261,6 +2382,11 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/jobs/{job_id}:cancel (the `JobsCancel` operationId).
 	JobsCancel(ctx context.Context, jobId string, body JobsCancelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// JobsCheckpoint Say that a running job has saved its work: if it is preempted, what it did before is not lost, and those who lose less go first.
+	//
+	// Corresponds with POST /v1/jobs/{job_id}:checkpoint (the `JobsCheckpoint` operationId).
+	JobsCheckpoint(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// JobsHold Hold a pending job.
 	//
@@ -3078,6 +3204,21 @@ func (c *Client) JobsCancelWithBody(ctx context.Context, jobId string, contentTy
 // Corresponds with POST /v1/jobs/{job_id}:cancel (the `JobsCancel` operationId).
 func (c *Client) JobsCancel(ctx context.Context, jobId string, body JobsCancelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewJobsCancelRequest(c.Server, jobId, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// JobsCheckpoint Say that a running job has saved its work: if it is preempted, what it did before is not lost, and those who lose less go first.
+//
+// Corresponds with POST /v1/jobs/{job_id}:checkpoint (the `JobsCheckpoint` operationId).
+func (c *Client) JobsCheckpoint(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewJobsCheckpointRequest(c.Server, jobId)
 	if err != nil {
 		return nil, err
 	}
@@ -5616,6 +5757,40 @@ func NewJobsCancelRequestWithBody(server string, jobId string, contentType strin
 	return req, nil
 }
 
+// NewJobsCheckpointRequest constructs an http.Request for the JobsCheckpoint method
+func NewJobsCheckpointRequest(server string, jobId string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "job_id", jobId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/jobs/%s:checkpoint", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewJobsHoldRequest constructs an http.Request for the JobsHold method
 func NewJobsHoldRequest(server string, jobId string) (*http.Request, error) {
 	var err error
@@ -7737,6 +7912,13 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/jobs/{job_id}:cancel (the `JobsCancel` operationId).
 	JobsCancelWithResponse(ctx context.Context, jobId string, body JobsCancelJSONRequestBody, reqEditors ...RequestEditorFn) (*JobsCancelResponse, error)
 
+	// JobsCheckpointWithResponse Say that a running job has saved its work: if it is preempted, what it did before is not lost, and those who lose less go first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/jobs/{job_id}:checkpoint (the `JobsCheckpoint` operationId).
+	JobsCheckpointWithResponse(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*JobsCheckpointResponse, error)
+
 	// JobsHoldWithResponse Hold a pending job.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -9193,6 +9375,54 @@ func (r JobsCancelResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r JobsCancelResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type JobsCheckpointResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Job
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r JobsCheckpointResponse) GetJSON200() *Job {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r JobsCheckpointResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r JobsCheckpointResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r JobsCheckpointResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r JobsCheckpointResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r JobsCheckpointResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -11475,6 +11705,19 @@ func (c *ClientWithResponses) JobsCancelWithResponse(ctx context.Context, jobId 
 	return ParseJobsCancelResponse(rsp)
 }
 
+// JobsCheckpointWithResponse Say that a running job has saved its work: if it is preempted, what it did before is not lost, and those who lose less go first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/jobs/{job_id}:checkpoint (the `JobsCheckpoint` operationId).
+func (c *ClientWithResponses) JobsCheckpointWithResponse(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*JobsCheckpointResponse, error) {
+	rsp, err := c.JobsCheckpoint(ctx, jobId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseJobsCheckpointResponse(rsp)
+}
+
 // JobsHoldWithResponse Hold a pending job.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -12918,6 +13161,39 @@ func ParseJobsCancelResponse(rsp *http.Response) (*JobsCancelResponse, error) {
 	}
 
 	response := &JobsCancelResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Job
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseJobsCheckpointResponse parses an HTTP response from a JobsCheckpointWithResponse call
+func ParseJobsCheckpointResponse(rsp *http.Response) (*JobsCheckpointResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &JobsCheckpointResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}

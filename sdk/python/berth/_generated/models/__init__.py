@@ -72,6 +72,10 @@ from .planned_start import PlannedStart
 from .policy import Policy
 from .policy_update_body import PolicyUpdateBody
 from .policy_weight_tres import PolicyWeightTres
+from .preempt_by import PreemptBy
+from .preempt_mode import PreemptMode
+from .preempted import Preempted
+from .preempted_attempt import PreemptedAttempt
 from .priority import Priority
 from .priority_factor import PriorityFactor
 from .problem import Problem
@@ -107,6 +111,7 @@ from .update_tenant_terms_type_0 import UpdateTenantTermsType0
 from .usage_reset import UsageReset
 from .user import User
 from .verdict import Verdict
+from .victim import Victim
 from .whoami import Whoami
 
 __all__ = (
@@ -182,6 +187,10 @@ __all__ = (
     "Policy",
     "PolicyUpdateBody",
     "PolicyWeightTres",
+    "PreemptBy",
+    "Preempted",
+    "PreemptedAttempt",
+    "PreemptMode",
     "Priority",
     "PriorityFactor",
     "Problem",
@@ -217,5 +226,6 @@ __all__ = (
     "UsageReset",
     "User",
     "Verdict",
+    "Victim",
     "Whoami",
 )

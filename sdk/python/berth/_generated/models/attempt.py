@@ -13,6 +13,7 @@ from ..types import UNSET, Unset
 if TYPE_CHECKING:
     from ..models.decision import Decision
     from ..models.node_allocation import NodeAllocation
+    from ..models.preempted import Preempted
 
 
 T = TypeVar("T", bound="Attempt")
@@ -36,6 +37,8 @@ class Attempt:
         exit_signal (int | None | Unset):
         failure (None | str | Unset):
         decision (Decision | None | Unset):
+        checkpoint_at (datetime.datetime | None | Unset): Its last checkpoint.
+        preempted (None | Preempted | Unset):
     """
 
     attempt: int
@@ -51,10 +54,13 @@ class Attempt:
     exit_signal: int | None | Unset = UNSET
     failure: None | str | Unset = UNSET
     decision: Decision | None | Unset = UNSET
+    checkpoint_at: datetime.datetime | None | Unset = UNSET
+    preempted: None | Preempted | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.decision import Decision  # noqa: PLC0415
+        from ..models.preempted import Preempted  # noqa: PLC0415
 
         attempt = self.attempt
 
@@ -119,6 +125,22 @@ class Attempt:
         else:
             decision = self.decision
 
+        checkpoint_at: None | str | Unset
+        if isinstance(self.checkpoint_at, Unset):
+            checkpoint_at = UNSET
+        elif isinstance(self.checkpoint_at, datetime.datetime):
+            checkpoint_at = self.checkpoint_at.isoformat()
+        else:
+            checkpoint_at = self.checkpoint_at
+
+        preempted: dict[str, Any] | None | Unset
+        if isinstance(self.preempted, Unset):
+            preempted = UNSET
+        elif isinstance(self.preempted, Preempted):
+            preempted = self.preempted.to_dict()
+        else:
+            preempted = self.preempted
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -145,6 +167,10 @@ class Attempt:
             field_dict["failure"] = failure
         if decision is not UNSET:
             field_dict["decision"] = decision
+        if checkpoint_at is not UNSET:
+            field_dict["checkpoint_at"] = checkpoint_at
+        if preempted is not UNSET:
+            field_dict["preempted"] = preempted
 
         return field_dict
 
@@ -152,6 +178,7 @@ class Attempt:
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.decision import Decision  # noqa: PLC0415
         from ..models.node_allocation import NodeAllocation  # noqa: PLC0415
+        from ..models.preempted import Preempted  # noqa: PLC0415
 
         d = dict(src_dict)
         attempt = d.pop("attempt")
@@ -258,6 +285,40 @@ class Attempt:
 
         decision = _parse_decision(d.pop("decision", UNSET))
 
+        def _parse_checkpoint_at(data: object) -> datetime.datetime | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                checkpoint_at_type_0 = datetime.datetime.fromisoformat(data)
+
+                return checkpoint_at_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(datetime.datetime | None | Unset, data)
+
+        checkpoint_at = _parse_checkpoint_at(d.pop("checkpoint_at", UNSET))
+
+        def _parse_preempted(data: object) -> None | Preempted | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                preempted_type_0 = Preempted.from_dict(data)
+
+                return preempted_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | Preempted | Unset, data)
+
+        preempted = _parse_preempted(d.pop("preempted", UNSET))
+
         attempt = cls(
             attempt=attempt,
             run_id=run_id,
@@ -272,6 +333,8 @@ class Attempt:
             exit_signal=exit_signal,
             failure=failure,
             decision=decision,
+            checkpoint_at=checkpoint_at,
+            preempted=preempted,
         )
 
         attempt.additional_properties = d

@@ -13,9 +13,11 @@ from ..types import UNSET, Unset
 if TYPE_CHECKING:
     from ..models.ahead import Ahead
     from ..models.planned_start import PlannedStart
+    from ..models.preempted_attempt import PreemptedAttempt
     from ..models.priority import Priority
     from ..models.start import Start
     from ..models.verdict import Verdict
+    from ..models.victim import Victim
 
 
 T = TypeVar("T", bound="Explanation")
@@ -34,6 +36,8 @@ class Explanation:
         priority (None | Priority | Unset):
         planned_start (None | PlannedStart | Unset):
         start (None | Start | Unset):
+        victims (list[Victim] | Unset): Whom it preempted, the last first, at most twenty.
+        preempted (list[PreemptedAttempt] | Unset): Which of its attempts were preempted, and for whom.
     """
 
     job_id: int
@@ -45,6 +49,8 @@ class Explanation:
     priority: None | Priority | Unset = UNSET
     planned_start: None | PlannedStart | Unset = UNSET
     start: None | Start | Unset = UNSET
+    victims: list[Victim] | Unset = UNSET
+    preempted: list[PreemptedAttempt] | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,6 +100,20 @@ class Explanation:
         else:
             start = self.start
 
+        victims: list[dict[str, Any]] | Unset = UNSET
+        if not isinstance(self.victims, Unset):
+            victims = []
+            for victims_item_data in self.victims:
+                victims_item = victims_item_data.to_dict()
+                victims.append(victims_item)
+
+        preempted: list[dict[str, Any]] | Unset = UNSET
+        if not isinstance(self.preempted, Unset):
+            preempted = []
+            for preempted_item_data in self.preempted:
+                preempted_item = preempted_item_data.to_dict()
+                preempted.append(preempted_item)
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -112,6 +132,10 @@ class Explanation:
             field_dict["planned_start"] = planned_start
         if start is not UNSET:
             field_dict["start"] = start
+        if victims is not UNSET:
+            field_dict["victims"] = victims
+        if preempted is not UNSET:
+            field_dict["preempted"] = preempted
 
         return field_dict
 
@@ -119,9 +143,11 @@ class Explanation:
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.ahead import Ahead  # noqa: PLC0415
         from ..models.planned_start import PlannedStart  # noqa: PLC0415
+        from ..models.preempted_attempt import PreemptedAttempt  # noqa: PLC0415
         from ..models.priority import Priority  # noqa: PLC0415
         from ..models.start import Start  # noqa: PLC0415
         from ..models.verdict import Verdict  # noqa: PLC0415
+        from ..models.victim import Victim  # noqa: PLC0415
 
         d = dict(src_dict)
         job_id = d.pop("job_id")
@@ -197,6 +223,24 @@ class Explanation:
 
         start = _parse_start(d.pop("start", UNSET))
 
+        _victims = d.pop("victims", UNSET)
+        victims: list[Victim] | Unset = UNSET
+        if _victims is not UNSET:
+            victims = []
+            for victims_item_data in _victims:
+                victims_item = Victim.from_dict(victims_item_data)
+
+                victims.append(victims_item)
+
+        _preempted = d.pop("preempted", UNSET)
+        preempted: list[PreemptedAttempt] | Unset = UNSET
+        if _preempted is not UNSET:
+            preempted = []
+            for preempted_item_data in _preempted:
+                preempted_item = PreemptedAttempt.from_dict(preempted_item_data)
+
+                preempted.append(preempted_item)
+
         explanation = cls(
             job_id=job_id,
             state=state,
@@ -207,6 +251,8 @@ class Explanation:
             priority=priority,
             planned_start=planned_start,
             start=start,
+            victims=victims,
+            preempted=preempted,
         )
 
         explanation.additional_properties = d

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from attrs import define as _attrs_define
 
 from ..models.partition_state import PartitionState
+from ..models.preempt_mode import PreemptMode
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class Partition:
         qos (None | str | Unset):
         billing_weights (PartitionBillingWeights | Unset): What a job is billed for each unit it holds (`{"cpu": 1,
             "mem": "0.25G", "gres/gpu": 16}`); empty: its CPUs.
+        preempt_mode (None | PreemptMode | Unset):
+        grace_seconds (int | None | Unset):
     """
 
     name: str
@@ -62,6 +65,8 @@ class Partition:
     allow_qos: list[str] | Unset = UNSET
     qos: None | str | Unset = UNSET
     billing_weights: PartitionBillingWeights | Unset = UNSET
+    preempt_mode: None | PreemptMode | Unset = UNSET
+    grace_seconds: int | None | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         name = self.name
@@ -146,6 +151,20 @@ class Partition:
         if not isinstance(self.billing_weights, Unset):
             billing_weights = self.billing_weights.to_dict()
 
+        preempt_mode: None | str | Unset
+        if isinstance(self.preempt_mode, Unset):
+            preempt_mode = UNSET
+        elif isinstance(self.preempt_mode, PreemptMode):
+            preempt_mode = self.preempt_mode.value
+        else:
+            preempt_mode = self.preempt_mode
+
+        grace_seconds: int | None | Unset
+        if isinstance(self.grace_seconds, Unset):
+            grace_seconds = UNSET
+        else:
+            grace_seconds = self.grace_seconds
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update(
@@ -189,6 +208,10 @@ class Partition:
             field_dict["qos"] = qos
         if billing_weights is not UNSET:
             field_dict["billing_weights"] = billing_weights
+        if preempt_mode is not UNSET:
+            field_dict["preempt_mode"] = preempt_mode
+        if grace_seconds is not UNSET:
+            field_dict["grace_seconds"] = grace_seconds
 
         return field_dict
 
@@ -301,6 +324,32 @@ class Partition:
         else:
             billing_weights = PartitionBillingWeights.from_dict(_billing_weights)
 
+        def _parse_preempt_mode(data: object) -> None | PreemptMode | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                preempt_mode_type_0 = PreemptMode(data)
+
+                return preempt_mode_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | PreemptMode | Unset, data)
+
+        preempt_mode = _parse_preempt_mode(d.pop("preempt_mode", UNSET))
+
+        def _parse_grace_seconds(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        grace_seconds = _parse_grace_seconds(d.pop("grace_seconds", UNSET))
+
         partition = cls(
             name=name,
             nodes=nodes,
@@ -321,6 +370,8 @@ class Partition:
             allow_qos=allow_qos,
             qos=qos,
             billing_weights=billing_weights,
+            preempt_mode=preempt_mode,
+            grace_seconds=grace_seconds,
         )
 
         return partition

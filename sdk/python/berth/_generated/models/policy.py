@@ -8,6 +8,8 @@ from attrs import define as _attrs_define
 from ..models.billing import Billing
 from ..models.fair_share_rule import FairShareRule
 from ..models.impossible_limit import ImpossibleLimit
+from ..models.preempt_by import PreemptBy
+from ..models.preempt_mode import PreemptMode
 from ..models.usage_reset import UsageReset
 from ..types import UNSET, Unset
 
@@ -50,6 +52,9 @@ class Policy:
             kill_wait_seconds (int | Unset):
             requeue_delay_seconds (int | Unset):
             decision_keep_seconds (int | Unset):
+            preempt_by (PreemptBy | Unset): By what a job may preempt others (Slurm's PreemptType).
+            preempt_mode (PreemptMode | Unset): What becomes of a preempted job (Slurm's PreemptMode).
+            preempt_exempt_seconds (int | Unset):
     """
 
     weight_age: int | Unset = 1000
@@ -72,6 +77,9 @@ class Policy:
     kill_wait_seconds: int | Unset = UNSET
     requeue_delay_seconds: int | Unset = UNSET
     decision_keep_seconds: int | Unset = UNSET
+    preempt_by: PreemptBy | Unset = UNSET
+    preempt_mode: PreemptMode | Unset = UNSET
+    preempt_exempt_seconds: int | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         weight_age = self.weight_age
@@ -124,6 +132,16 @@ class Policy:
 
         decision_keep_seconds = self.decision_keep_seconds
 
+        preempt_by: str | Unset = UNSET
+        if not isinstance(self.preempt_by, Unset):
+            preempt_by = self.preempt_by.value
+
+        preempt_mode: str | Unset = UNSET
+        if not isinstance(self.preempt_mode, Unset):
+            preempt_mode = self.preempt_mode.value
+
+        preempt_exempt_seconds = self.preempt_exempt_seconds
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update({})
@@ -167,6 +185,12 @@ class Policy:
             field_dict["requeue_delay_seconds"] = requeue_delay_seconds
         if decision_keep_seconds is not UNSET:
             field_dict["decision_keep_seconds"] = decision_keep_seconds
+        if preempt_by is not UNSET:
+            field_dict["preempt_by"] = preempt_by
+        if preempt_mode is not UNSET:
+            field_dict["preempt_mode"] = preempt_mode
+        if preempt_exempt_seconds is not UNSET:
+            field_dict["preempt_exempt_seconds"] = preempt_exempt_seconds
 
         return field_dict
 
@@ -240,6 +264,22 @@ class Policy:
 
         decision_keep_seconds = d.pop("decision_keep_seconds", UNSET)
 
+        _preempt_by = d.pop("preempt_by", UNSET)
+        preempt_by: PreemptBy | Unset
+        if isinstance(_preempt_by, Unset):
+            preempt_by = UNSET
+        else:
+            preempt_by = PreemptBy(_preempt_by)
+
+        _preempt_mode = d.pop("preempt_mode", UNSET)
+        preempt_mode: PreemptMode | Unset
+        if isinstance(_preempt_mode, Unset):
+            preempt_mode = UNSET
+        else:
+            preempt_mode = PreemptMode(_preempt_mode)
+
+        preempt_exempt_seconds = d.pop("preempt_exempt_seconds", UNSET)
+
         policy = cls(
             weight_age=weight_age,
             weight_fairshare=weight_fairshare,
@@ -261,6 +301,9 @@ class Policy:
             kill_wait_seconds=kill_wait_seconds,
             requeue_delay_seconds=requeue_delay_seconds,
             decision_keep_seconds=decision_keep_seconds,
+            preempt_by=preempt_by,
+            preempt_mode=preempt_mode,
+            preempt_exempt_seconds=preempt_exempt_seconds,
         )
 
         return policy

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 
+from ..models.preempt_mode import PreemptMode
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
@@ -49,6 +50,10 @@ class Qos:
             until their time limits, in resource-minutes.
         max_tres_run_minutes_per_account (QosMaxTresRunMinutesPerAccount | Unset):
         min_tres_per_job (QosMinTresPerJob | Unset): The least that a job must ask for.
+        preempts (list[str] | Unset): QOS whose jobs its jobs may preempt, if the policy says `preempt_by: qos`.
+        preempt_mode (None | PreemptMode | Unset):
+        grace_seconds (int | None | Unset):
+        preempt_exempt_seconds (int | None | Unset):
     """
 
     name: str
@@ -70,6 +75,10 @@ class Qos:
     max_tres_run_minutes_per_user: QosMaxTresRunMinutesPerUser | Unset = UNSET
     max_tres_run_minutes_per_account: QosMaxTresRunMinutesPerAccount | Unset = UNSET
     min_tres_per_job: QosMinTresPerJob | Unset = UNSET
+    preempts: list[str] | Unset = UNSET
+    preempt_mode: None | PreemptMode | Unset = UNSET
+    grace_seconds: int | None | Unset = UNSET
+    preempt_exempt_seconds: int | None | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         name = self.name
@@ -148,6 +157,30 @@ class Qos:
         if not isinstance(self.min_tres_per_job, Unset):
             min_tres_per_job = self.min_tres_per_job.to_dict()
 
+        preempts: list[str] | Unset = UNSET
+        if not isinstance(self.preempts, Unset):
+            preempts = self.preempts
+
+        preempt_mode: None | str | Unset
+        if isinstance(self.preempt_mode, Unset):
+            preempt_mode = UNSET
+        elif isinstance(self.preempt_mode, PreemptMode):
+            preempt_mode = self.preempt_mode.value
+        else:
+            preempt_mode = self.preempt_mode
+
+        grace_seconds: int | None | Unset
+        if isinstance(self.grace_seconds, Unset):
+            grace_seconds = UNSET
+        else:
+            grace_seconds = self.grace_seconds
+
+        preempt_exempt_seconds: int | None | Unset
+        if isinstance(self.preempt_exempt_seconds, Unset):
+            preempt_exempt_seconds = UNSET
+        else:
+            preempt_exempt_seconds = self.preempt_exempt_seconds
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update(
@@ -191,6 +224,14 @@ class Qos:
             field_dict["max_tres_run_minutes_per_account"] = max_tres_run_minutes_per_account
         if min_tres_per_job is not UNSET:
             field_dict["min_tres_per_job"] = min_tres_per_job
+        if preempts is not UNSET:
+            field_dict["preempts"] = preempts
+        if preempt_mode is not UNSET:
+            field_dict["preempt_mode"] = preempt_mode
+        if grace_seconds is not UNSET:
+            field_dict["grace_seconds"] = grace_seconds
+        if preempt_exempt_seconds is not UNSET:
+            field_dict["preempt_exempt_seconds"] = preempt_exempt_seconds
 
         return field_dict
 
@@ -318,6 +359,43 @@ class Qos:
         else:
             min_tres_per_job = QosMinTresPerJob.from_dict(_min_tres_per_job)
 
+        preempts = cast(list[str], d.pop("preempts", UNSET))
+
+        def _parse_preempt_mode(data: object) -> None | PreemptMode | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                preempt_mode_type_0 = PreemptMode(data)
+
+                return preempt_mode_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | PreemptMode | Unset, data)
+
+        preempt_mode = _parse_preempt_mode(d.pop("preempt_mode", UNSET))
+
+        def _parse_grace_seconds(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        grace_seconds = _parse_grace_seconds(d.pop("grace_seconds", UNSET))
+
+        def _parse_preempt_exempt_seconds(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        preempt_exempt_seconds = _parse_preempt_exempt_seconds(d.pop("preempt_exempt_seconds", UNSET))
+
         qos = cls(
             name=name,
             priority=priority,
@@ -338,6 +416,10 @@ class Qos:
             max_tres_run_minutes_per_user=max_tres_run_minutes_per_user,
             max_tres_run_minutes_per_account=max_tres_run_minutes_per_account,
             min_tres_per_job=min_tres_per_job,
+            preempts=preempts,
+            preempt_mode=preempt_mode,
+            grace_seconds=grace_seconds,
+            preempt_exempt_seconds=preempt_exempt_seconds,
         )
 
         return qos

@@ -1,0 +1,10 @@
+from enum import StrEnum
+
+
+class PreemptMode(StrEnum):
+    CANCEL = "cancel"
+    OFF = "off"
+    REQUEUE = "requeue"
+
+    def __str__(self) -> str:
+        return str(self.value)
