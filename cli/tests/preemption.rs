@@ -46,7 +46,10 @@ async fn an_urgent_job_takes_the_node_and_gives_it_back() {
     stack.until_state(&ann, urgent, "completed").await;
     stack.until_state(&ann, low, "completed").await;
     let first = attempts().await[0].clone();
-    assert_eq!((&first["state"], &first["preempted"]["for_job"], &first["preempted"]["mode"]), (&"preempted".into(), &urgent.into(), &"requeue".into()));
+    assert_eq!(
+        (&first["state"], &first["preempted"]["for_job"], &first["preempted"]["mode"]),
+        (&"preempted".into(), &urgent.into(), &"requeue".into())
+    );
     let why = |job: u64| said(&stack.berth(&ann, &["why", &job.to_string()]));
     assert!(why(urgent).contains(&format!("It preempted job {low}.")), "{}", why(urgent));
     assert!(why(low).contains(&format!("Job {urgent} preempted it at ")), "{}", why(low));

@@ -43,6 +43,11 @@ pub struct Chosen {
     pub ready_at: Micros,
 }
 
+/// A victim with the nodes that it would leave.
+type Placed = (Victim, Vec<NodeIdx>);
+/// For each node, who may be preempted there: places in the list of victims.
+type HeldBy = BTreeMap<NodeIdx, Vec<usize>>;
+
 /// The cheapest victims for a gang of `fit` that runs for `length`; nothing if none would do, or if none is needed.
 pub fn choose(ground: &Ground<'_>, job: &JobSnapshot, fit: &Fit, length: Micros) -> Option<Chosen> {
     let (victims, held_by) = candidates(ground, job, fit);
@@ -56,8 +61,8 @@ pub fn choose(ground: &Ground<'_>, job: &JobSnapshot, fit: &Fit, length: Micros)
 }
 
 /// Who may be preempted on the nodes of the job, by what they lose, each with its nodes; and of each node, who.
-fn candidates(ground: &Ground<'_>, job: &JobSnapshot, fit: &Fit) -> (Vec<(Victim, Vec<NodeIdx>)>, BTreeMap<NodeIdx, Vec<usize>>) {
-    let mut known: BTreeMap<JobId, Option<(Victim, Vec<NodeIdx>)>> = BTreeMap::new();
+fn candidates(ground: &Ground<'_>, job: &JobSnapshot, fit: &Fit) -> (Vec<Placed>, HeldBy) {
+    let mut known: BTreeMap<JobId, Option<Placed>> = BTreeMap::new();
     for at in &fit.candidates.usable {
         for holding in ground.fleet.nodes[*at as usize].holdings.iter().filter(|h| !h.is_provisional) {
             let entry = known.entry(holding.owner).or_insert_with(|| {
@@ -72,7 +77,7 @@ fn candidates(ground: &Ground<'_>, job: &JobSnapshot, fit: &Fit) -> (Vec<(Victim
     }
     let mut victims: Vec<_> = known.into_values().flatten().collect();
     victims.sort_unstable_by_key(|(victim, _)| victim.cost);
-    let mut held_by: BTreeMap<NodeIdx, Vec<usize>> = BTreeMap::new();
+    let mut held_by: HeldBy = BTreeMap::new();
     for (i, (_, nodes)) in victims.iter().enumerate() {
         nodes.iter().for_each(|at| held_by.entry(*at).or_default().push(i));
     }
@@ -84,8 +89,8 @@ struct Search<'a> {
     variant: &'a Variant,
     required: &'a [NodeIdx],
     /// By what they lose.
-    victims: &'a [(Victim, Vec<NodeIdx>)],
-    held_by: &'a BTreeMap<NodeIdx, Vec<usize>>,
+    victims: &'a [Placed],
+    held_by: &'a HeldBy,
     length: Micros,
     /// All victims are gone by then, whoever they are.
     ready_at: Micros,
@@ -192,7 +197,7 @@ impl Search<'_> {
         self.ground.fleet.nodes[at as usize].holdings.iter().filter_map(move |holding| {
             let is_gone = here.iter().any(|i| self.gone[*i] && self.victims[*i].0.job == holding.owner);
             let is_ending = || self.ground.rules.world.jobs.get(&holding.owner).is_some_and(|e| e.job.state == JobState::Completing);
-            (!is_gone && !(are_ending_gone && is_ending())).then_some((holding.end, holding.amount))
+            (!(is_gone || are_ending_gone && is_ending())).then_some((holding.end, holding.amount))
         })
     }
 
