@@ -10,6 +10,7 @@ mod logs;
 mod queue;
 mod show;
 mod signals;
+mod simulate;
 mod submit;
 mod table;
 mod token;
@@ -45,8 +46,12 @@ pub async fn run(command: UserCommand, settings: ClientArgs) -> anyhow::Result<E
         print!("{}", job_line::help(matches!(command, UserCommand::Submit { .. })));
         return Ok(ExitCode::SUCCESS);
     }
+    if let UserCommand::Simulate(args) = &command {
+        return done(simulate::simulate(format, args));
+    }
     let client = Client::new(&settings)?;
     match command {
+        UserCommand::Simulate(_) => unreachable!("answered above, without a service"),
         UserCommand::Submit { line } => submit::submit(&client, format, line).await,
         UserCommand::Run { line } => submit::run(&client, line).await,
         UserCommand::Queue(args) => done(queue::queue(&client, format, args).await),
