@@ -211,7 +211,7 @@ pub struct LogsArgs {
 pub struct SimulateArgs {
     /// CSV, or the Standard Workload Format if it is called .swf; either may end in .gz.
     pub trace: PathBuf,
-    /// JSON file of the cluster: [{"count": 66, "cpus": 64, "gpus": 8, "mem_mb": 524288}], or an object of such lists by name.
+    /// YAML or JSON file of the cluster: [{"count": 66, "cpus": 64, "gpus": 8, "mem_mb": 524288}], or an object of such lists by name.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["nodes", "cpus", "gpus"])]
     pub cluster: Option<PathBuf>,
     /// Which cluster of the file [default: the one called as the trace].
