@@ -6,6 +6,7 @@ pub mod auth;
 pub mod batch;
 pub mod catalog;
 pub mod extract;
+pub mod forecast;
 pub mod metrics;
 pub mod openapi;
 pub mod paging;
@@ -36,6 +37,7 @@ pub struct Parts {
     pub dev_jwks: Option<serde_json::Value>,
     pub catalog: catalog::Catalog,
     pub submissions: batch::Submissions,
+    pub forecasts: forecast::Forecasts,
     pub page_tokens: paging::PageTokens,
     pub metrics: metrics::ApiMetrics,
     /// Turns true when the replica is about to stop: it is no longer ready and long polls end.

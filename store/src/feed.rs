@@ -206,7 +206,7 @@ struct LiveJob {
     corresponding: Option<Json<Vec<CorrespondingFields>>>,
 }
 
-async fn jobs(connection: &mut PgConnection, only: Option<&[i64]>) -> Result<Vec<Event>, StoreError> {
+pub(crate) async fn jobs(connection: &mut PgConnection, only: Option<&[i64]>) -> Result<Vec<Event>, StoreError> {
     let rows: Vec<LiveJob> = sqlx::query_as(
         "select j.job_id, j.tenant, j.account, j.user_name, j.partition, j.qos, j.name, j.state, j.hold, j.planning, j.time_limit, j.nice,
              j.submit_time, j.not_before, j.deadline, j.is_expedited, j.failed_nodes, j.array_pending::text as array_pending,

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use berth_model::JobRef;
 use berth_model::state::JobState;
-use berth_model::verdict::{PlannedStart, Priority, Verdict};
+use berth_model::verdict::{JobVerdict, PlannedStart, Priority, Verdict};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -86,13 +86,8 @@ async fn explain(State(app): State<App>, caller: Caller, Segment(job): Segment<J
             planned_start: None,
         }));
     };
-    let ids: Vec<u64> = verdict.ahead.iter().map(|j| j.0).collect();
-    let own = app.db.jobs_of_tenant(&row.tenant, &ids).await?;
-    let ahead = ids.iter().map(|id| Ahead { job: *id, why: "higher priority".to_owned(), own: own.contains(id) }).collect();
-    let mut summary = verdict.verdicts.first().map_or_else(|| "It waits for its turn.".to_owned(), headline);
-    if let Some(planned) = &verdict.planned_start {
-        summary.push_str(&format!(" Planned to start at {} on {}.", planned.at, planned.nodes));
-    }
+    let ahead = ahead(&app, &row.tenant, &verdict).await?;
+    let summary = summary(&verdict);
     Ok(Json(Explanation {
         job_id,
         state,
@@ -103,6 +98,22 @@ async fn explain(State(app): State<App>, caller: Caller, Segment(job): Segment<J
         ahead,
         planned_start: verdict.planned_start,
     }))
+}
+
+/// The jobs ahead, as far as the tenant may see them.
+pub(super) async fn ahead(app: &App, tenant: &str, verdict: &JobVerdict) -> Answer<Vec<Ahead>> {
+    let ids: Vec<u64> = verdict.ahead.iter().map(|j| j.0).collect();
+    let own = app.db.jobs_of_tenant(tenant, &ids).await?;
+    Ok(ids.iter().map(|id| Ahead { job: *id, why: "higher priority".to_owned(), own: own.contains(id) }).collect())
+}
+
+/// All that a plan says of a job, in a sentence or two.
+pub(super) fn summary(verdict: &JobVerdict) -> String {
+    let mut summary = verdict.verdicts.first().map_or_else(|| "It waits for its turn.".to_owned(), headline);
+    if let Some(planned) = &verdict.planned_start {
+        summary.push_str(&format!(" Planned to start at {} on {}.", planned.at, planned.nodes));
+    }
+    summary
 }
 
 /// The reason in a sentence: who or what is waited for.

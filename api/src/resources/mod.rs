@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod associations;
+pub mod dry_run;
 pub mod explain;
 pub mod health;
 pub mod input;
@@ -38,6 +39,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(nodes::routes())
         .merge(join_tokens::routes())
         .merge(submit::routes())
+        .merge(dry_run::routes())
         .merge(jobs::routes())
         .merge(job_control::routes())
         .merge(explain::routes())

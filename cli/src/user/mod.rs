@@ -53,7 +53,7 @@ pub async fn run(command: UserCommand, settings: ClientArgs) -> anyhow::Result<E
     match command {
         UserCommand::Simulate(_) => unreachable!("answered above, without a service"),
         UserCommand::Submit { line } => submit::submit(&client, format, line).await,
-        UserCommand::Run { line } => submit::run(&client, line).await,
+        UserCommand::Run { line } => submit::run(&client, format, line).await,
         UserCommand::Queue(args) => done(queue::queue(&client, format, args).await),
         UserCommand::Show { what } => done(show::show(&client, format, &what).await),
         UserCommand::Explain { job } => done(show::explain(&client, format, &job).await),

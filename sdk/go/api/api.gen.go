@@ -338,6 +338,31 @@ type DrainNode struct {
 	Reason string `json:"reason"`
 }
 
+// DryRunAnswer What the next plan would say of the job if it were submitted now. It holds as long as nothing else happens.
+type DryRunAnswer struct {
+	Ahead []Ahead `json:"ahead"`
+
+	// AsOf When the plan was made that this tells of.
+	AsOf         time.Time     `json:"as_of"`
+	PlannedStart *PlannedStart `json:"planned_start,omitempty"`
+	Priority     *Priority     `json:"priority,omitempty"`
+
+	// Rank Its place among the pending jobs; 1 is first.
+	Rank int32 `json:"rank"`
+
+	// StartsNow All of it, or of an array as many tasks as there is room for, would start at once.
+	StartsNow bool `json:"starts_now"`
+
+	// Summary All of it in a sentence.
+	Summary string `json:"summary"`
+
+	// Verdicts What would hold it, or the tasks of an array that do not start at once; the binding one first.
+	Verdicts []Verdict `json:"verdicts"`
+
+	// Warnings What was understood but would not be done: unsupported directives, for example.
+	Warnings []Fault `json:"warnings"`
+}
+
 // Explanation defines model for Explanation.
 type Explanation struct {
 	Ahead []Ahead `json:"ahead"`
@@ -1321,6 +1346,12 @@ type JobsWriteStdinParams struct {
 	End *bool `form:"end,omitempty" json:"end,omitempty"`
 }
 
+// JobsDryRunParams defines parameters for JobsDryRun.
+type JobsDryRunParams struct {
+	// Tenant The tenant meant; only platform admins name another than their own
+	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
+}
+
 // JobsSubmitManyParams defines parameters for JobsSubmitMany.
 type JobsSubmitManyParams struct {
 	// Tenant The tenant meant; only platform admins name another than their own
@@ -1404,6 +1435,9 @@ type JobsRequeueJSONRequestBody = RequeueJob
 
 // JobsSignalJSONRequestBody defines body for JobsSignal for application/json ContentType.
 type JobsSignalJSONRequestBody = SignalJob
+
+// JobsDryRunJSONRequestBody defines body for JobsDryRun for application/json ContentType.
+type JobsDryRunJSONRequestBody = JobSpec
 
 // JobsSubmitManyJSONRequestBody defines body for JobsSubmitMany for application/json ContentType.
 type JobsSubmitManyJSONRequestBody = SubmitMany
@@ -1701,6 +1735,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/jobs/{job_id}:signal (the `JobsSignal` operationId).
 	JobsSignal(ctx context.Context, jobId string, body JobsSignalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// JobsDryRunWithBody When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
+	JobsDryRunWithBody(ctx context.Context, params *JobsDryRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// JobsDryRun When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
+	JobsDryRun(ctx context.Context, params *JobsDryRunParams, body JobsDryRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// JobsParseScriptWithBody Read a batch script into the job it would be, without submitting it.
 	//
@@ -2443,6 +2491,40 @@ func (c *Client) JobsSignalWithBody(ctx context.Context, jobId string, contentTy
 // Corresponds with POST /v1/jobs/{job_id}:signal (the `JobsSignal` operationId).
 func (c *Client) JobsSignal(ctx context.Context, jobId string, body JobsSignalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewJobsSignalRequest(c.Server, jobId, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// JobsDryRunWithBody When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
+func (c *Client) JobsDryRunWithBody(ctx context.Context, params *JobsDryRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewJobsDryRunRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// JobsDryRun When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
+func (c *Client) JobsDryRun(ctx context.Context, params *JobsDryRunParams, body JobsDryRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewJobsDryRunRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4682,6 +4764,73 @@ func NewJobsSignalRequestWithBody(server string, jobId string, contentType strin
 	return req, nil
 }
 
+// NewJobsDryRunRequest calls the generic JobsDryRun builder with application/json body
+func NewJobsDryRunRequest(server string, params *JobsDryRunParams, body JobsDryRunJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewJobsDryRunRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewJobsDryRunRequestWithBody constructs an http.Request for the JobsDryRun method, with any body, and a specified content type
+func NewJobsDryRunRequestWithBody(server string, params *JobsDryRunParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/jobs:dryRun")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Tenant != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tenant", *params.Tenant, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewJobsParseScriptRequestWithBody constructs an http.Request for the JobsParseScript method, with any body, and a specified content type
 func NewJobsParseScriptRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
@@ -6322,6 +6471,20 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/jobs/{job_id}:signal (the `JobsSignal` operationId).
 	JobsSignalWithResponse(ctx context.Context, jobId string, body JobsSignalJSONRequestBody, reqEditors ...RequestEditorFn) (*JobsSignalResponse, error)
 
+	// JobsDryRunWithBodyWithResponse When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
+	JobsDryRunWithBodyWithResponse(ctx context.Context, params *JobsDryRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*JobsDryRunResponse, error)
+
+	// JobsDryRunWithResponse When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
+	JobsDryRunWithResponse(ctx context.Context, params *JobsDryRunParams, body JobsDryRunJSONRequestBody, reqEditors ...RequestEditorFn) (*JobsDryRunResponse, error)
+
 	// JobsParseScriptWithBodyWithResponse Read a batch script into the job it would be, without submitting it.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -7735,6 +7898,54 @@ func (r JobsSignalResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r JobsSignalResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type JobsDryRunResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DryRunAnswer
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r JobsDryRunResponse) GetJSON200() *DryRunAnswer {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r JobsDryRunResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r JobsDryRunResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r JobsDryRunResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r JobsDryRunResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r JobsDryRunResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -9598,6 +9809,32 @@ func (c *ClientWithResponses) JobsSignalWithResponse(ctx context.Context, jobId 
 	return ParseJobsSignalResponse(rsp)
 }
 
+// JobsDryRunWithBodyWithResponse When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
+func (c *ClientWithResponses) JobsDryRunWithBodyWithResponse(ctx context.Context, params *JobsDryRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*JobsDryRunResponse, error) {
+	rsp, err := c.JobsDryRunWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseJobsDryRunResponse(rsp)
+}
+
+// JobsDryRunWithResponse When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
+func (c *ClientWithResponses) JobsDryRunWithResponse(ctx context.Context, params *JobsDryRunParams, body JobsDryRunJSONRequestBody, reqEditors ...RequestEditorFn) (*JobsDryRunResponse, error) {
+	rsp, err := c.JobsDryRun(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseJobsDryRunResponse(rsp)
+}
+
 // JobsParseScriptWithBodyWithResponse Read a batch script into the job it would be, without submitting it.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -10906,6 +11143,39 @@ func ParseJobsSignalResponse(rsp *http.Response) (*JobsSignalResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Job
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseJobsDryRunResponse parses an HTTP response from a JobsDryRunWithResponse call
+func ParseJobsDryRunResponse(rsp *http.Response) (*JobsDryRunResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &JobsDryRunResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DryRunAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

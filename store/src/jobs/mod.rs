@@ -4,4 +4,5 @@
 pub mod array;
 pub mod control;
 pub mod read;
+mod rehearse;
 pub mod submit;

@@ -10,6 +10,7 @@ from .container_spec import ContainerSpec
 from .create_join_token import CreateJoinToken
 from .create_tenant import CreateTenant
 from .drain_node import DrainNode
+from .dry_run_answer import DryRunAnswer
 from .explanation import Explanation
 from .fault import Fault
 from .gpu import Gpu
@@ -88,6 +89,7 @@ __all__ = (
     "CreateJoinToken",
     "CreateTenant",
     "DrainNode",
+    "DryRunAnswer",
     "Explanation",
     "Fault",
     "Gpu",
