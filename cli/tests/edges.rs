@@ -136,8 +136,10 @@ async fn a_signal_to_run_cancels_its_job_and_the_output_says_so() {
     let stack = two_nodes().await;
     let ann = stack.user();
     for (job, signal, code) in [(1, "TERM", 143), (2, "HUP", 129), (3, "INT", 130)] {
-        let mut command = Command::new(BERTH);
-        command.args(["--server", &stack.servers(), "--token", &ann, "run", "sh", "-c", "echo up; exec sleep 600"]);
+        // What the tests were started under (`nohup`, say) may ignore some of these, and so would `berth run`.
+        let mut command = Command::new("env");
+        command.args(["--default-signal", BERTH, "--server", &stack.servers(), "--token", &ann]);
+        command.args(["run", "sh", "-c", "echo up; exec sleep 600"]);
         let mut child =
             command.env("BERTH_CONFIG", "/dev/null").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         until("the job runs", async || stack.output(&ann, job).await == "up\n").await;

@@ -1,6 +1,5 @@
 //! One term of leadership: snapshot, then events in, plans out, each commit fenced by the lease.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use berth_engine::{Engine, Plan};
@@ -8,7 +7,6 @@ use berth_model::JobId;
 use berth_model::event::Event;
 use berth_model::policy::Policy;
 use berth_model::sluid::RunIds;
-use berth_model::verdict::JobVerdict;
 use berth_store::feed::Position;
 use berth_store::lease::Lease;
 use berth_store::plan::NewAttempt;
@@ -18,6 +16,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 
 use crate::SchedulerMetrics;
+use crate::written::Written;
 
 /// Longest sleep without a wake-up: lost notifications cost no more than this.
 const POLL: Duration = Duration::from_secs(1);
@@ -25,6 +24,11 @@ const POLL: Duration = Duration::from_secs(1);
 const SOON: Duration = Duration::from_millis(2);
 /// Least time between two looks at silent nodes, and between renewals of the lease.
 const CHORES: Duration = Duration::from_secs(1);
+
+/// Least time between two full plans that nothing but the time asks for.
+const FULL_EVERY: Duration = Duration::from_millis(500);
+/// Full plans take at most one part in so many of the leader's time.
+const FULL_SHARE: u32 = 4;
 
 /// Leads until `stopping` (`Ok`) or until something fails.
 pub async fn lead(db: &Db, lease: &mut Lease, metrics: &SchedulerMetrics, stopping: &mut watch::Receiver<bool>) -> Result<(), StoreError> {
@@ -38,8 +42,9 @@ pub async fn lead(db: &Db, lease: &mut Lease, metrics: &SchedulerMetrics, stoppi
         policy: Policy::default(),
         position,
         run_ids: RunIds::new(1, None),
-        written: BTreeMap::new(),
+        written: Written::default(),
         began: Instant::now(),
+        full: None,
     };
     term.apply(events);
     let mut chores_at = Instant::now();
@@ -63,9 +68,7 @@ pub async fn lead(db: &Db, lease: &mut Lease, metrics: &SchedulerMetrics, stoppi
         }
         let now = Timestamp::now();
         if is_changed {
-            let begun = Instant::now();
-            let plan = term.engine.plan(now);
-            metrics.plan.observe(begun.elapsed().as_secs_f64());
+            let plan = term.plan(now);
             metrics.pending.set(term.engine.queue_depth() as i64);
             is_changed = term.commit(lease, &plan).await?;
             if let Some(oldest) = heard.take() {
@@ -101,18 +104,31 @@ struct Term<'a> {
     policy: Policy,
     position: Position,
     run_ids: RunIds,
-    /// Verdicts as last written, to write only what changed.
-    written: BTreeMap<JobId, JobVerdict>,
+    written: Written,
     began: Instant,
+    /// When the last full plan was made, and what it cost.
+    full: Option<(Instant, Duration)>,
 }
 
 impl Term<'_> {
+    /// Events are answered by a quick plan; a full one, which ranks everything anew, is made now and then.
+    fn plan(&mut self, now: Timestamp) -> Plan {
+        let begun = Instant::now();
+        let is_due = self.full.is_none_or(|(at, cost)| at.elapsed() >= FULL_EVERY.max(cost * FULL_SHARE));
+        let plan = if is_due { self.engine.plan(now) } else { self.engine.quick_plan(now) };
+        if plan.is_full {
+            self.full = Some((begun, begun.elapsed()));
+        }
+        self.metrics.plan.observe(begun.elapsed().as_secs_f64());
+        plan
+    }
+
     fn apply(&mut self, events: Vec<Event>) {
         for event in events {
             match &event {
                 Event::Policy(policy) => self.policy = *policy,
                 Event::JobGone(job) => {
-                    self.written.remove(job);
+                    self.written.forget(*job);
                 }
                 _ => {}
             }
@@ -135,12 +151,8 @@ impl Term<'_> {
             self.db.stop_overdue(lease.epoch(), &plan.overdue, self.policy.kill_wait_seconds).await?;
             self.refresh(&plan.overdue).await?;
         }
-        let changed: Vec<&JobVerdict> =
-            plan.verdicts.iter().filter(|v| self.written.get(&v.job).is_none_or(|old| differs(old, v))).collect();
-        self.db.write_verdicts(lease.epoch(), plan.now, &changed).await?;
-        for verdict in changed.into_iter().cloned().collect::<Vec<_>>() {
-            self.written.insert(verdict.job, verdict);
-        }
+        let news = self.written.take(&plan.verdicts, plan.now, Instant::now());
+        self.db.write_verdicts(lease.epoch(), plan.now, &news).await?;
         Ok(is_changed)
     }
 
@@ -191,12 +203,4 @@ impl Term<'_> {
         }
         Ok(())
     }
-}
-
-/// Ages move every priority a little with every plan; only what users would notice is written.
-fn differs(old: &JobVerdict, new: &JobVerdict) -> bool {
-    old.verdicts != new.verdicts
-        || old.planned_start != new.planned_start
-        || old.priority.rank != new.priority.rank
-        || old.ahead != new.ahead
 }

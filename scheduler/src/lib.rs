@@ -5,6 +5,7 @@
 
 mod lead;
 mod metrics;
+mod written;
 
 use std::sync::Arc;
 use std::time::Duration;

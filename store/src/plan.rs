@@ -89,7 +89,7 @@ impl Db {
     }
 
     /// Writes the verdicts that changed.
-    pub async fn write_verdicts(&self, epoch: Epoch, now: jiff::Timestamp, verdicts: &[&JobVerdict]) -> Result<(), StoreError> {
+    pub async fn write_verdicts(&self, epoch: Epoch, now: jiff::Timestamp, verdicts: &[JobVerdict]) -> Result<(), StoreError> {
         if verdicts.is_empty() {
             return Ok(());
         }
