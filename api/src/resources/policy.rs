@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use berth_model::Fault;
-use berth_model::policy::Policy;
+use berth_model::policy::{Policy, QueueOrder};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -51,7 +51,24 @@ fn check(policy: &Policy) -> Result<(), Fault> {
             "use at most 3600 seconds; 30 is the default",
         ));
     }
+    if policy.queue.is_some_and(|queue| queue.depth == Some(0)) {
+        return Err(Fault::new(
+            "invalid_limit",
+            "queue.depth",
+            "0 jobs",
+            "use 1 or more, or leave it out: then every job holds a planned start",
+        ));
+    }
+    if policy.weight_age > 0 && policy.queue.is_some_and(|queue| queue.order == QueueOrder::Urgency) {
+        return Err(Fault::new(
+            "contradiction",
+            "queue.order",
+            format!("urgency orders jobs of equal priority, but with a weight_age of {} ages make priorities differ", policy.weight_age),
+            "set weight_age to 0, or the order to submission",
+        ));
+    }
     check_times(&[
+        ("queue.patience_seconds", policy.queue.map(|queue| queue.patience_seconds)),
         ("max_age_seconds", Some(policy.max_age_seconds)),
         ("requeue_delay_seconds", Some(policy.requeue_delay_seconds).filter(|s| *s > 0)),
     ])

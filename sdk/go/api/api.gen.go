@@ -221,6 +221,24 @@ func (e PartitionState) Valid() bool {
 	}
 }
 
+// Defines values for QueueOrder.
+const (
+	Submission QueueOrder = "submission"
+	Urgency    QueueOrder = "urgency"
+)
+
+// Valid indicates whether the value is a known member of the QueueOrder enum.
+func (e QueueOrder) Valid() bool {
+	switch e {
+	case Submission:
+		return true
+	case Urgency:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RequeueMode.
 const (
 	Expedite RequeueMode = "expedite"
@@ -937,7 +955,8 @@ type Policy struct {
 	MaxAgeSeconds *U64 `json:"max_age_seconds,omitempty"`
 
 	// NodeTimeoutSeconds Silence of a node after which it kills what it runs, and the scheduler, a little later, places that elsewhere.
-	NodeTimeoutSeconds *U64 `json:"node_timeout_seconds,omitempty"`
+	NodeTimeoutSeconds *U64         `json:"node_timeout_seconds,omitempty"`
+	Queue              *QueuePolicy `json:"queue,omitempty"`
 
 	// RequeueDelaySeconds Wait before a requeued job may start again.
 	RequeueDelaySeconds *U64   `json:"requeue_delay_seconds,omitempty"`
@@ -1014,6 +1033,22 @@ type Qos struct {
 
 	// Priority Relative priority; the highest of all QOS counts as 1.0.
 	Priority *int32 `json:"priority,omitempty"`
+}
+
+// QueueOrder Who goes first among jobs of equal priority.
+type QueueOrder string
+
+// QueuePolicy How the queue is walked.
+type QueuePolicy struct {
+	// Depth Jobs, from the head of the queue on, that hold a planned start which nobody may delay; the others start where they delay none.
+	// Absent: all. 1 is EASY backfill.
+	Depth *int32 `json:"depth,omitempty"`
+
+	// Order Who goes first among jobs of equal priority.
+	Order *QueueOrder `json:"order,omitempty"`
+
+	// PatienceSeconds With `urgency`: who has waited as long goes ahead of all that have not.
+	PatienceSeconds *U64 `json:"patience_seconds,omitempty"`
 }
 
 // RequeueJob defines model for RequeueJob.

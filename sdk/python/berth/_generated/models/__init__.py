@@ -60,6 +60,8 @@ from .put_account import PutAccount
 from .put_association import PutAssociation
 from .put_user import PutUser
 from .qos import Qos
+from .queue_order import QueueOrder
+from .queue_policy import QueuePolicy
 from .requeue_job import RequeueJob
 from .requeue_mode import RequeueMode
 from .requeue_spec import RequeueSpec
@@ -139,6 +141,8 @@ __all__ = (
     "PutAssociation",
     "PutUser",
     "Qos",
+    "QueueOrder",
+    "QueuePolicy",
     "RequeueJob",
     "RequeueMode",
     "RequeueSpec",

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 
 from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.queue_policy import QueuePolicy
+
 
 T = TypeVar("T", bound="Policy")
 
@@ -22,6 +26,7 @@ class Policy:
         node_timeout_seconds (int | Unset):
         kill_wait_seconds (int | Unset):
         requeue_delay_seconds (int | Unset):
+        queue (None | QueuePolicy | Unset):
     """
 
     weight_age: int | Unset = 1000
@@ -31,8 +36,11 @@ class Policy:
     node_timeout_seconds: int | Unset = UNSET
     kill_wait_seconds: int | Unset = UNSET
     requeue_delay_seconds: int | Unset = UNSET
+    queue: None | QueuePolicy | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
+        from ..models.queue_policy import QueuePolicy  # noqa: PLC0415
+
         weight_age = self.weight_age
 
         weight_partition = self.weight_partition
@@ -46,6 +54,14 @@ class Policy:
         kill_wait_seconds = self.kill_wait_seconds
 
         requeue_delay_seconds = self.requeue_delay_seconds
+
+        queue: dict[str, Any] | None | Unset
+        if isinstance(self.queue, Unset):
+            queue = UNSET
+        elif isinstance(self.queue, QueuePolicy):
+            queue = self.queue.to_dict()
+        else:
+            queue = self.queue
 
         field_dict: dict[str, Any] = {}
 
@@ -64,11 +80,15 @@ class Policy:
             field_dict["kill_wait_seconds"] = kill_wait_seconds
         if requeue_delay_seconds is not UNSET:
             field_dict["requeue_delay_seconds"] = requeue_delay_seconds
+        if queue is not UNSET:
+            field_dict["queue"] = queue
 
         return field_dict
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.queue_policy import QueuePolicy  # noqa: PLC0415
+
         d = dict(src_dict)
         weight_age = d.pop("weight_age", UNSET)
 
@@ -84,6 +104,23 @@ class Policy:
 
         requeue_delay_seconds = d.pop("requeue_delay_seconds", UNSET)
 
+        def _parse_queue(data: object) -> None | QueuePolicy | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                queue_type_0 = QueuePolicy.from_dict(data)
+
+                return queue_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | QueuePolicy | Unset, data)
+
+        queue = _parse_queue(d.pop("queue", UNSET))
+
         policy = cls(
             weight_age=weight_age,
             weight_partition=weight_partition,
@@ -92,6 +129,7 @@ class Policy:
             node_timeout_seconds=node_timeout_seconds,
             kill_wait_seconds=kill_wait_seconds,
             requeue_delay_seconds=requeue_delay_seconds,
+            queue=queue,
         )
 
         return policy
