@@ -14,6 +14,7 @@ pub mod problem;
 pub mod request_id;
 pub mod resources;
 pub mod serve;
+pub mod simulate;
 pub mod verbs;
 
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub struct Parts {
     pub catalog: catalog::Catalog,
     pub submissions: batch::Submissions,
     pub forecasts: forecast::Forecasts,
+    pub simulations: simulate::Simulations,
     pub page_tokens: paging::PageTokens,
     pub metrics: metrics::ApiMetrics,
     /// Turns true when the replica is about to stop: it is no longer ready and long polls end.

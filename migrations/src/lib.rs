@@ -4,6 +4,7 @@
 pub use sea_orm_migration::prelude::*;
 
 mod initial;
+mod simulations;
 
 /// All migrations, oldest first.
 pub struct Migrator;
@@ -11,6 +12,6 @@ pub struct Migrator;
 #[async_trait::async_trait]
 impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(initial::Migration)]
+        vec![Box::new(initial::Migration), Box::new(simulations::Migration)]
     }
 }

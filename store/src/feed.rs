@@ -44,14 +44,20 @@ impl Db {
         let mut tx = self.pool.begin().await?;
         sqlx::query("set transaction isolation level repeatable read read only").execute(&mut *tx).await?;
         let xid: i64 = sqlx::query_scalar("select pg_snapshot_xmin(pg_current_snapshot())::text::bigint").fetch_one(&mut *tx).await?;
-        let mut events = vec![policy(&mut tx).await?];
-        events.extend(partitions(&mut tx).await?);
-        events.extend(qos(&mut tx).await?);
-        events.extend(nodes(&mut tx, None).await?);
+        let mut events = cluster(&mut tx).await?;
         events.extend(jobs(&mut tx, None).await?);
         tx.commit().await?;
         // Transactions at or above the snapshot's oldest running one are read again; that changes nothing where they were seen.
         Ok((events, Position { xid, seq: 0 }))
+    }
+
+    /// The cluster as it stands, without its jobs: policy, partitions, QOS, nodes.
+    pub async fn cluster(&self) -> Result<Vec<Event>, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        sqlx::query("set transaction isolation level repeatable read read only").execute(&mut *tx).await?;
+        let events = cluster(&mut tx).await?;
+        tx.commit().await?;
+        Ok(events)
     }
 
     /// Reads on from `position` and moves it.
@@ -125,6 +131,14 @@ struct FeedRow {
     kind: String,
     job_id: Option<i64>,
     node: Option<String>,
+}
+
+async fn cluster(connection: &mut PgConnection) -> Result<Vec<Event>, StoreError> {
+    let mut events = vec![policy(connection).await?];
+    events.extend(partitions(connection).await?);
+    events.extend(qos(connection).await?);
+    events.extend(nodes(connection, None).await?);
+    Ok(events)
 }
 
 async fn policy(connection: &mut PgConnection) -> Result<Event, StoreError> {

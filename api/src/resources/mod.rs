@@ -14,6 +14,7 @@ pub mod nodes;
 pub mod partitions;
 pub mod policy;
 pub mod qos;
+pub mod simulations;
 pub mod steps;
 pub mod submit;
 pub mod tenants;
@@ -43,6 +44,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(jobs::routes())
         .merge(job_control::routes())
         .merge(explain::routes())
+        .merge(simulations::routes())
         .merge(steps::routes())
         .merge(logs::routes())
         .merge(input::routes())

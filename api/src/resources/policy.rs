@@ -34,7 +34,8 @@ async fn put(State(app): State<App>, caller: Caller, IfMatch(version): IfMatch, 
     Ok(Tagged(stored.value, stored.version))
 }
 
-fn check(policy: &Policy) -> Result<(), Fault> {
+/// What a policy must not say.
+pub(super) fn check(policy: &Policy) -> Result<(), Fault> {
     if !(1..=86_400).contains(&policy.node_timeout_seconds) {
         return Err(Fault::new(
             "invalid_limit",

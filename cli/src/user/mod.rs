@@ -4,6 +4,7 @@ pub mod args;
 mod cancel;
 mod client;
 mod control;
+mod history;
 mod input;
 mod job_line;
 mod logs;
@@ -46,12 +47,14 @@ pub async fn run(command: UserCommand, settings: ClientArgs) -> anyhow::Result<E
         print!("{}", job_line::help(matches!(command, UserCommand::Submit { .. })));
         return Ok(ExitCode::SUCCESS);
     }
-    if let UserCommand::Simulate(args) = &command {
+    if let UserCommand::Simulate(args) = &command
+        && args.history.is_none()
+    {
         return done(simulate::simulate(format, args));
     }
     let client = Client::new(&settings)?;
     match command {
-        UserCommand::Simulate(_) => unreachable!("answered above, without a service"),
+        UserCommand::Simulate(args) => done(history::simulate(&client, format, &args).await),
         UserCommand::Submit { line } => submit::submit(&client, format, line).await,
         UserCommand::Run { line } => submit::run(&client, format, line).await,
         UserCommand::Queue(args) => done(queue::queue(&client, format, args).await),

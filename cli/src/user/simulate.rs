@@ -17,16 +17,17 @@ use super::print_data;
 use super::table::{Table, duration};
 
 pub fn simulate(format: Format, args: &SimulateArgs) -> anyhow::Result<()> {
+    let path = args.trace.as_deref().context("name a trace")?;
     let policies = args.policies.iter().map(|text| Policy::read(text)).collect::<Result<Vec<Policy>, _>>()?;
     if let Some((again, _)) = policies.iter().zip(1..).find(|(policy, after)| policies[*after..].iter().any(|p| p.name == policy.name)) {
         anyhow::bail!("two policies are called {:?}; give one another name: NAME=FILE", again.name);
     }
-    let trace = Trace::read(&args.trace)?;
+    let trace = Trace::read(path)?;
     let placement = match args.placement {
         PlacementChoice::Pool => Placement::Pool,
         PlacementChoice::Node => Placement::Node,
     };
-    let workload = Workload::of(&trace, &cluster(args)?, placement);
+    let workload = Workload::of(&trace, &cluster(args, path)?, placement);
     if trace.skipped > 0 {
         eprintln!("berth: {} records of jobs that never ran are left out", trace.skipped);
     }
@@ -34,24 +35,24 @@ pub fn simulate(format: Format, args: &SimulateArgs) -> anyhow::Result<()> {
         eprintln!("berth: {} jobs ask for a part of a GPU; each is given a whole one", workload.rounded_up);
     }
     let replays: Vec<Replay> = policies.iter().map(|policy| watched(&workload, policy)).collect();
-    if let Some(path) = &args.plot {
+    if let Some(plot) = &args.plot {
         let subject = match args.plot_of {
             PlotChoice::Wait => Subject::Wait,
             PlotChoice::Slowdown => Subject::Slowdown,
         };
-        let title = format!("{}, {} jobs", name(&args.trace), workload.jobs.len());
-        std::fs::write(path, draw(&replays, subject, &title)).with_context(|| format!("{}", path.display()))?;
+        let title = format!("{}, {} jobs", name(path), workload.jobs.len());
+        std::fs::write(plot, draw(&replays, subject, &title)).with_context(|| format!("{}", plot.display()))?;
     }
-    let data = json!({ "trace": name(&args.trace), "placement": placement, "capacity": workload.capacity, "policies": replays });
+    let data = json!({ "trace": name(path), "placement": placement, "capacity": workload.capacity, "policies": replays });
     if !print_data(format, &data)? {
         table(&replays).print(format == Format::Wide);
     }
     Ok(())
 }
 
-fn cluster(args: &SimulateArgs) -> anyhow::Result<Cluster> {
+fn cluster(args: &SimulateArgs, trace: &Path) -> anyhow::Result<Cluster> {
     match (&args.cluster, args.nodes) {
-        (Some(file), _) => Ok(Cluster::read(file, args.cluster_name.as_deref().unwrap_or(name(&args.trace)))?),
+        (Some(file), _) => Ok(Cluster::read(file, args.cluster_name.as_deref().unwrap_or(name(trace)))?),
         (None, Some(count)) => {
             let group = NodeGroup { count, cpus: args.cpus, gpus: args.gpus, gpu_type: None, mem_mb: None };
             Ok(Cluster::of(vec![group])?)

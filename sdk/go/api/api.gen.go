@@ -268,6 +268,15 @@ type Account struct {
 	Tenant      string  `json:"tenant"`
 }
 
+// AccountFigures defines model for AccountFigures.
+type AccountFigures struct {
+	Account         Name    `json:"account"`
+	Jobs            int64   `json:"jobs"`
+	MeanWaitSeconds float64 `json:"mean_wait_seconds"`
+	Tenant          Name    `json:"tenant"`
+	UnitHours       float64 `json:"unit_hours"`
+}
+
 // Ahead A job that is ahead in the queue.
 type Ahead struct {
 	Job int64 `json:"job"`
@@ -342,6 +351,17 @@ type CreateJoinToken struct {
 
 	// ValidSeconds Seconds it is valid.
 	ValidSeconds *int64 `json:"valid_seconds,omitempty"`
+}
+
+// CreateSimulation Replay the jobs submitted within [`from`, `to`) that ran and have ended.
+type CreateSimulation struct {
+	From time.Time `json:"from"`
+
+	// Policies Compared with each other and with what was recorded.
+	Policies []NamedPolicy `json:"policies"`
+
+	// To At most 92 days after `from`, and not in the future.
+	To time.Time `json:"to"`
 }
 
 // CreateTenant defines model for CreateTenant.
@@ -721,6 +741,14 @@ type MountSpec struct {
 // Name defines model for Name.
 type Name = string
 
+// NamedPolicy A policy to replay under, whole: what is left out has its default.
+type NamedPolicy struct {
+	Name string `json:"name"`
+
+	// Policy The cluster's weights. A job's priority is Σ weight × factor, each factor in 0..=1 (Slurm's multifactor plugin).
+	Policy Policy `json:"policy"`
+}
+
 // Network defines model for Network.
 type Network string
 
@@ -946,6 +974,12 @@ type PlannedStart struct {
 	Nodes string `json:"nodes"`
 }
 
+// Plots SVG documents: for each span of waits, or of slowdowns, the part of the jobs under each policy.
+type Plots struct {
+	Slowdown string `json:"slowdown"`
+	Wait     string `json:"wait"`
+}
+
 // Policy The cluster's weights. A job's priority is Σ weight × factor, each factor in 0..=1 (Slurm's multifactor plugin).
 type Policy struct {
 	// KillWaitSeconds Time between SIGTERM and SIGKILL.
@@ -963,6 +997,38 @@ type Policy struct {
 	WeightAge           *int32 `json:"weight_age,omitempty"`
 	WeightPartition     *int32 `json:"weight_partition,omitempty"`
 	WeightQos           *int32 `json:"weight_qos,omitempty"`
+}
+
+// PolicyFigures How a period went. Units are GPUs if any job asked for some, else CPUs.
+type PolicyFigures struct {
+	Accounts                []AccountFigures `json:"accounts"`
+	Jobs                    int64            `json:"jobs"`
+	LargeJobMeanWaitSeconds *float64         `json:"large_job_mean_wait_seconds,omitempty"`
+
+	// LargeJobs Jobs of the largest hundredth by units, and their mean wait.
+	LargeJobs int64 `json:"large_jobs"`
+
+	// LostUnitSeconds Unit-seconds of such attempts.
+	LostUnitSeconds float64 `json:"lost_unit_seconds"`
+
+	// MeanBoundedSlowdown Bounded slowdown: max(1, (wait + run) ÷ max(run, 10 s)).
+	MeanBoundedSlowdown   float64 `json:"mean_bounded_slowdown"`
+	MeanWaitSeconds       float64 `json:"mean_wait_seconds"`
+	MedianBoundedSlowdown float64 `json:"median_bounded_slowdown"`
+	P95WaitSeconds        float64 `json:"p95_wait_seconds"`
+	Policy                string  `json:"policy"`
+
+	// Preemptions Attempts that were stopped or lost and run again; replays have none.
+	Preemptions int64 `json:"preemptions"`
+
+	// Rejected Jobs that the nodes of today cannot run.
+	Rejected int64 `json:"rejected"`
+
+	// UserMaxOverMean The worst user's mean slowdown over the mean of all users with ten jobs or more.
+	UserMaxOverMean float64 `json:"user_max_over_mean"`
+
+	// Utilisation Busy unit-seconds between the first and the last submission ÷ (capacity × that time).
+	Utilisation float64 `json:"utilisation"`
 }
 
 // Priority A job's priority with its factors, and its place among the pending jobs (1 is first).
@@ -1110,6 +1176,37 @@ type SignalSpec struct {
 
 	// Signal Name (`SIGUSR1`, `USR1`) or number.
 	Signal string `json:"signal"`
+}
+
+// Simulation defines model for Simulation.
+type Simulation struct {
+	CreatedAt time.Time `json:"created_at"`
+
+	// DoneJobs Jobs replayed so far, under all policies together, and how many there are to be.
+	DoneJobs int64      `json:"done_jobs"`
+	EndedAt  *time.Time `json:"ended_at,omitempty"`
+
+	// Failure Why it failed.
+	Failure *string `json:"failure,omitempty"`
+
+	// Request Replay the jobs submitted within [`from`, `to`) that ran and have ended.
+	Request      CreateSimulation  `json:"request"`
+	RequestedBy  string            `json:"requested_by"`
+	Result       *SimulationResult `json:"result,omitempty"`
+	SimulationId int64             `json:"simulation_id"`
+
+	// State `running`, `done` or `failed`.
+	State     string `json:"state"`
+	TotalJobs int64  `json:"total_jobs"`
+}
+
+// SimulationResult defines model for SimulationResult.
+type SimulationResult struct {
+	// Plots SVG documents: for each span of waits, or of slowdowns, the part of the jobs under each policy.
+	Plots Plots `json:"plots"`
+
+	// Policies The first is `recorded`: what was.
+	Policies []PolicyFigures `json:"policies"`
 }
 
 // Step A step of a job.
@@ -1494,6 +1591,9 @@ type PolicyPutJSONRequestBody = Policy
 
 // QosPutJSONRequestBody defines body for QosPut for application/json ContentType.
 type QosPutJSONRequestBody = Qos
+
+// SimulationsCreateJSONRequestBody defines body for SimulationsCreate for application/json ContentType.
+type SimulationsCreateJSONRequestBody = CreateSimulation
 
 // TenantsCreateJSONRequestBody defines body for TenantsCreate for application/json ContentType.
 type TenantsCreateJSONRequestBody = CreateTenant
@@ -1954,6 +2054,25 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /v1/qos/{qos} (the `QosPut` operationId).
 	QosPut(ctx context.Context, qos string, body QosPutJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SimulationsCreateWithBody Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
+	SimulationsCreateWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SimulationsCreate Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
+	SimulationsCreate(ctx context.Context, body SimulationsCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SimulationsGet Get a simulation: how far it is, and what came of it.
+	//
+	// Corresponds with GET /v1/simulations/{simulation_id} (the `SimulationsGet` operationId).
+	SimulationsGet(ctx context.Context, simulationId int64, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// TenantsList List tenants. A tenant's own users see theirs alone.
 	//
@@ -3010,6 +3129,55 @@ func (c *Client) QosPutWithBody(ctx context.Context, qos string, contentType str
 // Corresponds with PUT /v1/qos/{qos} (the `QosPut` operationId).
 func (c *Client) QosPut(ctx context.Context, qos string, body QosPutJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewQosPutRequest(c.Server, qos, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SimulationsCreateWithBody Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
+func (c *Client) SimulationsCreateWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSimulationsCreateRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SimulationsCreate Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
+func (c *Client) SimulationsCreate(ctx context.Context, body SimulationsCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSimulationsCreateRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SimulationsGet Get a simulation: how far it is, and what came of it.
+//
+// Corresponds with GET /v1/simulations/{simulation_id} (the `SimulationsGet` operationId).
+func (c *Client) SimulationsGet(ctx context.Context, simulationId int64, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSimulationsGetRequest(c.Server, simulationId)
 	if err != nil {
 		return nil, err
 	}
@@ -5703,6 +5871,80 @@ func NewQosPutRequestWithBody(server string, qos string, contentType string, bod
 	return req, nil
 }
 
+// NewSimulationsCreateRequest calls the generic SimulationsCreate builder with application/json body
+func NewSimulationsCreateRequest(server string, body SimulationsCreateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSimulationsCreateRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewSimulationsCreateRequestWithBody constructs an http.Request for the SimulationsCreate method, with any body, and a specified content type
+func NewSimulationsCreateRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/simulations")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewSimulationsGetRequest constructs an http.Request for the SimulationsGet method
+func NewSimulationsGetRequest(server string, simulationId int64) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "simulation_id", simulationId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "integer", Format: "int64"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/simulations/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewTenantsListRequest constructs an http.Request for the TenantsList method
 func NewTenantsListRequest(server string, params *TenantsListParams) (*http.Request, error) {
 	var err error
@@ -6715,6 +6957,27 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PUT /v1/qos/{qos} (the `QosPut` operationId).
 	QosPutWithResponse(ctx context.Context, qos string, body QosPutJSONRequestBody, reqEditors ...RequestEditorFn) (*QosPutResponse, error)
+
+	// SimulationsCreateWithBodyWithResponse Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
+	SimulationsCreateWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SimulationsCreateResponse, error)
+
+	// SimulationsCreateWithResponse Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
+	SimulationsCreateWithResponse(ctx context.Context, body SimulationsCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*SimulationsCreateResponse, error)
+
+	// SimulationsGetWithResponse Get a simulation: how far it is, and what came of it.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/simulations/{simulation_id} (the `SimulationsGet` operationId).
+	SimulationsGetWithResponse(ctx context.Context, simulationId int64, reqEditors ...RequestEditorFn) (*SimulationsGetResponse, error)
 
 	// TenantsListWithResponse List tenants. A tenant's own users see theirs alone.
 	//
@@ -8967,6 +9230,109 @@ func (r QosPutResponse) ContentType() string {
 	return ""
 }
 
+// SimulationsCreateResponse201Headers the declared response headers of an HTTP 201 response for SimulationsCreate
+type SimulationsCreateResponse201Headers struct {
+	Location *string
+}
+
+type SimulationsCreateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Simulation
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *SimulationsCreateResponse201Headers
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r SimulationsCreateResponse) GetJSON201() *Simulation {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r SimulationsCreateResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SimulationsCreateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SimulationsCreateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SimulationsCreateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SimulationsCreateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SimulationsGetResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Simulation
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SimulationsGetResponse) GetJSON200() *Simulation {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r SimulationsGetResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SimulationsGetResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SimulationsGetResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SimulationsGetResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SimulationsGetResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type TenantsListResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -10232,6 +10598,45 @@ func (c *ClientWithResponses) QosPutWithResponse(ctx context.Context, qos string
 		return nil, err
 	}
 	return ParseQosPutResponse(rsp)
+}
+
+// SimulationsCreateWithBodyWithResponse Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
+func (c *ClientWithResponses) SimulationsCreateWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SimulationsCreateResponse, error) {
+	rsp, err := c.SimulationsCreateWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSimulationsCreateResponse(rsp)
+}
+
+// SimulationsCreateWithResponse Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
+func (c *ClientWithResponses) SimulationsCreateWithResponse(ctx context.Context, body SimulationsCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*SimulationsCreateResponse, error) {
+	rsp, err := c.SimulationsCreate(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSimulationsCreateResponse(rsp)
+}
+
+// SimulationsGetWithResponse Get a simulation: how far it is, and what came of it.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/simulations/{simulation_id} (the `SimulationsGet` operationId).
+func (c *ClientWithResponses) SimulationsGetWithResponse(ctx context.Context, simulationId int64, reqEditors ...RequestEditorFn) (*SimulationsGetResponse, error) {
+	rsp, err := c.SimulationsGet(ctx, simulationId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSimulationsGetResponse(rsp)
 }
 
 // TenantsListWithResponse List tenants. A tenant's own users see theirs alone.
@@ -11888,6 +12293,85 @@ func ParseQosPutResponse(rsp *http.Response) (*QosPutResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Qos
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSimulationsCreateResponse parses an HTTP response from a SimulationsCreateWithResponse call
+func ParseSimulationsCreateResponse(rsp *http.Response) (*SimulationsCreateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SimulationsCreateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Simulation
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers SimulationsCreateResponse201Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers201 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseSimulationsGetResponse parses an HTTP response from a SimulationsGetWithResponse call
+func ParseSimulationsGetResponse(rsp *http.Response) (*SimulationsGetResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SimulationsGetResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Simulation
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

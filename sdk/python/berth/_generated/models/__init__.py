@@ -1,6 +1,7 @@
 """Contains all the data models used in inputs/outputs"""
 
 from .account import Account
+from .account_figures import AccountFigures
 from .ahead import Ahead
 from .array_view import ArrayView
 from .association import Association
@@ -8,6 +9,7 @@ from .attempt import Attempt
 from .cancel_job import CancelJob
 from .container_spec import ContainerSpec
 from .create_join_token import CreateJoinToken
+from .create_simulation import CreateSimulation
 from .create_tenant import CreateTenant
 from .drain_node import DrainNode
 from .dry_run_answer import DryRunAnswer
@@ -30,6 +32,7 @@ from .job_state import JobState
 from .join_token import JoinToken
 from .log_stream import LogStream
 from .mount_spec import MountSpec
+from .named_policy import NamedPolicy
 from .network import Network
 from .node import Node
 from .node_allocation import NodeAllocation
@@ -52,7 +55,9 @@ from .parsed_job import ParsedJob
 from .partition import Partition
 from .partition_state import PartitionState
 from .planned_start import PlannedStart
+from .plots import Plots
 from .policy import Policy
+from .policy_figures import PolicyFigures
 from .priority import Priority
 from .priority_factor import PriorityFactor
 from .problem import Problem
@@ -68,6 +73,8 @@ from .requeue_spec import RequeueSpec
 from .resource_request import ResourceRequest
 from .signal_job import SignalJob
 from .signal_spec import SignalSpec
+from .simulation import Simulation
+from .simulation_result import SimulationResult
 from .step import Step
 from .submit_many import SubmitMany
 from .submitted_job import SubmittedJob
@@ -82,6 +89,7 @@ from .whoami import Whoami
 
 __all__ = (
     "Account",
+    "AccountFigures",
     "Ahead",
     "ArrayView",
     "Association",
@@ -89,6 +97,7 @@ __all__ = (
     "CancelJob",
     "ContainerSpec",
     "CreateJoinToken",
+    "CreateSimulation",
     "CreateTenant",
     "DrainNode",
     "DryRunAnswer",
@@ -111,6 +120,7 @@ __all__ = (
     "JoinToken",
     "LogStream",
     "MountSpec",
+    "NamedPolicy",
     "Network",
     "Node",
     "NodeAllocation",
@@ -133,7 +143,9 @@ __all__ = (
     "Partition",
     "PartitionState",
     "PlannedStart",
+    "Plots",
     "Policy",
+    "PolicyFigures",
     "Priority",
     "PriorityFactor",
     "Problem",
@@ -149,6 +161,8 @@ __all__ = (
     "ResourceRequest",
     "SignalJob",
     "SignalSpec",
+    "Simulation",
+    "SimulationResult",
     "Step",
     "SubmitMany",
     "SubmittedJob",
