@@ -3,6 +3,7 @@
 
 pub use sea_orm_migration::prelude::*;
 
+mod decisions;
 mod initial;
 mod simulations;
 
@@ -12,6 +13,6 @@ pub struct Migrator;
 #[async_trait::async_trait]
 impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(initial::Migration), Box::new(simulations::Migration)]
+        vec![Box::new(initial::Migration), Box::new(decisions::Migration), Box::new(simulations::Migration)]
     }
 }

@@ -131,6 +131,8 @@ pub struct Policy {
     pub kill_wait_seconds: Seconds,
     /// Wait before a requeued job may start again.
     pub requeue_delay_seconds: Seconds,
+    /// How long the record of decisions is kept; 0: none is made.
+    pub decision_keep_seconds: Seconds,
     /// How the queue is walked; absent: equal priorities by submission, and a planned start for every job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueuePolicy>,
@@ -178,6 +180,7 @@ impl Default for Policy {
             node_timeout_seconds: 60,
             kill_wait_seconds: 30,
             requeue_delay_seconds: 5,
+            decision_keep_seconds: 2 * 86_400,
             queue: None,
         }
     }

@@ -71,3 +71,15 @@ pub struct JobVerdict {
     pub ahead: Vec<JobId>,
     pub planned_start: Option<PlannedStart>,
 }
+
+/// The plan that started an attempt, by which the record of decisions finds it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Decision {
+    /// The leader's term.
+    pub epoch: i64,
+    /// The plan's number in it.
+    pub plan: u64,
+    /// The plan's clock.
+    pub at: Timestamp,
+}

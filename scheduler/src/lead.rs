@@ -2,11 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use berth_engine::{Engine, Plan};
+use berth_engine::Plan;
 use berth_model::JobId;
 use berth_model::event::Event;
 use berth_model::policy::Policy;
 use berth_model::sluid::RunIds;
+use berth_model::verdict::Decision;
+use berth_store::decisions::DecisionChunk;
 use berth_store::feed::Position;
 use berth_store::lease::Lease;
 use berth_store::plan::NewAttempt;
@@ -16,6 +18,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 
 use crate::SchedulerMetrics;
+use crate::record::Recorder;
 use crate::written::Written;
 
 /// Longest sleep without a wake-up: lost notifications cost no more than this.
@@ -30,23 +33,15 @@ const FULL_EVERY: Duration = Duration::from_millis(500);
 /// Full plans take at most one part in so many of the leader's time.
 const FULL_SHARE: u32 = 4;
 
+/// Time between two checkpoints of the record of decisions: a replay begins at one.
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(1800);
+const PURGE_EVERY: Duration = Duration::from_secs(600);
+
 /// Leads until `stopping` (`Ok`) or until something fails.
 pub async fn lead(db: &Db, lease: &mut Lease, metrics: &SchedulerMetrics, stopping: &mut watch::Receiver<bool>) -> Result<(), StoreError> {
     db.ensure_partitions().await?;
     let mut wake = db.wake.subscribe(Topic::Events);
-    let (events, position) = db.snapshot().await?;
-    let mut term = Term {
-        db,
-        metrics,
-        engine: Engine::new(),
-        policy: Policy::default(),
-        position,
-        run_ids: RunIds::new(1, None),
-        written: Written::default(),
-        began: Instant::now(),
-        full: None,
-    };
-    term.apply(events);
+    let mut term = Term::begin(db, metrics, lease).await?;
     let mut chores_at = Instant::now();
     let mut is_changed = true;
     // When the oldest event that no plan has heeded was written.
@@ -60,17 +55,18 @@ pub async fn lead(db: &Db, lease: &mut Lease, metrics: &SchedulerMetrics, stoppi
         }
         is_changed |= !news.events.is_empty();
         heard = heard.or(news.oldest);
-        term.apply(news.events);
+        term.apply(news.events)?;
         if chores_at.elapsed() >= CHORES {
             chores_at = Instant::now();
             lease.renew().await?;
             term.lose_silent_nodes(lease).await?;
+            is_changed |= term.keep_record(lease).await?;
         }
         let now = Timestamp::now();
         if is_changed {
-            let plan = term.plan(now);
-            metrics.pending.set(term.engine.queue_depth() as i64);
-            is_changed = term.commit(lease, &plan).await?;
+            let (plan, number) = term.plan(now)?;
+            metrics.pending.set(term.engine.engine().queue_depth() as i64);
+            is_changed = term.commit(lease, &plan, number).await?;
             if let Some(oldest) = heard.take() {
                 // Two clocks of one site: a small lead of the database's is no time at all.
                 metrics.decision.observe((Timestamp::now().as_microsecond() - oldest.as_microsecond()).max(0) as f64 / 1e6);
@@ -80,9 +76,12 @@ pub async fn lead(db: &Db, lease: &mut Lease, metrics: &SchedulerMetrics, stoppi
             }
             pause = pause.min(until(plan.wake_at, now));
         }
-        tokio::select! {
-            _ = stopping.wait_for(|stop| *stop) => return Ok(()),
-            _ = tokio::time::timeout(pause, wake.changed()) => {}
+        let is_over = tokio::select! {
+            _ = stopping.wait_for(|stop| *stop) => true,
+            _ = tokio::time::timeout(pause, wake.changed()) => false,
+        };
+        if is_over {
+            return term.write_record(lease, true).await;
         }
         // Time alone may change the plan: priorities age, begin times and limits pass.
         is_changed |= pause < POLL || Timestamp::now() >= now + Duration::from_millis(900);
@@ -100,7 +99,7 @@ fn until(wake_at: Option<Timestamp>, now: Timestamp) -> Duration {
 struct Term<'a> {
     db: &'a Db,
     metrics: &'a SchedulerMetrics,
-    engine: Engine,
+    engine: Recorder,
     policy: Policy,
     position: Position,
     run_ids: RunIds,
@@ -108,22 +107,79 @@ struct Term<'a> {
     began: Instant,
     /// When the last full plan was made, and what it cost.
     full: Option<(Instant, Duration)>,
+    checkpoint_at: Instant,
+    purged_at: Option<Instant>,
 }
 
-impl Term<'_> {
-    /// Events are answered by a quick plan; a full one, which ranks everything anew, is made now and then.
-    fn plan(&mut self, now: Timestamp) -> Plan {
+impl<'a> Term<'a> {
+    async fn begin(db: &'a Db, metrics: &'a SchedulerMetrics, lease: &Lease) -> Result<Term<'a>, StoreError> {
+        let (events, position) = db.snapshot().await?;
+        let mut term = Term {
+            db,
+            metrics,
+            engine: Recorder::new(lease.epoch, true),
+            policy: Policy::default(),
+            position,
+            run_ids: RunIds::new(1, None),
+            written: Written::default(),
+            began: Instant::now(),
+            full: None,
+            checkpoint_at: Instant::now(),
+            purged_at: None,
+        };
+        term.checkpoint(events)?;
+        Ok(term)
+    }
+
+    /// The engine anew, from a snapshot. The record of decisions can be replayed from here on.
+    fn checkpoint(&mut self, events: Vec<Event>) -> Result<Option<DecisionChunk>, StoreError> {
+        let policy = events.iter().find_map(|event| if let Event::Policy(policy) = event { Some(*policy) } else { None });
+        let is_on = policy.unwrap_or(self.policy).decision_keep_seconds > 0;
+        let rest = self.engine.checkpoint(Timestamp::now(), is_on).map_err(corrupt)?;
+        (self.full, self.checkpoint_at) = (None, Instant::now());
+        self.apply(events)?;
+        Ok(rest)
+    }
+
+    /// Hands over the record as far as it is due, makes a checkpoint when one is, and forgets what is old. `true`: the engine is new.
+    async fn keep_record(&mut self, lease: &Lease) -> Result<bool, StoreError> {
+        self.write_record(lease, false).await?;
+        if self.purged_at.is_none_or(|at| at.elapsed() >= PURGE_EVERY) {
+            self.purged_at = Some(Instant::now());
+            self.db.purge_decisions(lease.epoch(), self.policy.decision_keep_seconds).await?;
+        }
+        if self.checkpoint_at.elapsed() < CHECKPOINT_EVERY {
+            return Ok(false);
+        }
+        let (events, position) = self.db.snapshot().await?;
+        self.position = position;
+        if let Some(chunk) = self.checkpoint(events)? {
+            self.db.write_decisions(lease.epoch(), &chunk).await?;
+        }
+        Ok(true)
+    }
+
+    async fn write_record(&mut self, lease: &Lease, is_end: bool) -> Result<(), StoreError> {
+        let chunk = if is_end { self.engine.take() } else { self.engine.due() };
+        match chunk.map_err(corrupt)? {
+            Some(chunk) => self.db.write_decisions(lease.epoch(), &chunk).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Events are answered by a quick plan; a full one, which ranks everything anew, is made now and then. With its number.
+    fn plan(&mut self, now: Timestamp) -> Result<(Plan, u64), StoreError> {
         let begun = Instant::now();
         let is_due = self.full.is_none_or(|(at, cost)| at.elapsed() >= FULL_EVERY.max(cost * FULL_SHARE));
-        let plan = if is_due { self.engine.plan(now) } else { self.engine.quick_plan(now) };
+        let (plan, number) = self.engine.plan(now, !is_due).map_err(corrupt)?;
         if plan.is_full {
             self.full = Some((begun, begun.elapsed()));
         }
         self.metrics.plan.observe(begun.elapsed().as_secs_f64());
-        plan
+        Ok((plan, number))
     }
 
-    fn apply(&mut self, events: Vec<Event>) {
+    fn apply(&mut self, events: Vec<Event>) -> Result<(), StoreError> {
         for event in events {
             match &event {
                 Event::Policy(policy) => self.policy = *policy,
@@ -132,15 +188,16 @@ impl Term<'_> {
                 }
                 _ => {}
             }
-            self.engine.apply(event);
+            self.engine.apply(event).map_err(corrupt)?;
         }
+        Ok(())
     }
 
     /// Writes a plan. `true`: the world has changed by it, so that another plan is due.
-    async fn commit(&mut self, lease: &Lease, plan: &Plan) -> Result<bool, StoreError> {
+    async fn commit(&mut self, lease: &Lease, plan: &Plan, number: u64) -> Result<bool, StoreError> {
         let mut is_changed = false;
         if !plan.starts.is_empty() {
-            is_changed |= self.commit_starts(lease, plan).await?;
+            is_changed |= self.commit_starts(lease, plan, number).await?;
         }
         if !plan.expired.is_empty() {
             self.db.expire_jobs(lease.epoch(), &plan.expired).await?;
@@ -157,21 +214,22 @@ impl Term<'_> {
     }
 
     /// Commits the starts; the engine then sees the jobs as the database has them. `true` if some were refused.
-    async fn commit_starts(&mut self, lease: &Lease, plan: &Plan) -> Result<bool, StoreError> {
+    async fn commit_starts(&mut self, lease: &Lease, plan: &Plan, number: u64) -> Result<bool, StoreError> {
         let unix_ms = plan.now.as_millisecond().max(0) as u64;
         let starts: Vec<NewAttempt> = plan
             .starts
             .iter()
             .map(|s| NewAttempt { job: s.job, array_index: s.array_index, nodes: s.nodes.clone(), run_id: self.run_ids.issue(unix_ms) })
             .collect();
-        let committed = self.db.commit_starts(lease.epoch(), &starts).await?;
+        let decision = Decision { epoch: lease.epoch, plan: number, at: plan.now };
+        let committed = self.db.commit_starts(lease.epoch(), &decision, &starts).await?;
         let mut touched = Vec::new();
         for index in &committed.conflicts {
-            self.engine.retract(starts[*index].job, starts[*index].array_index);
+            self.engine.retract(starts[*index].job, starts[*index].array_index).map_err(corrupt)?;
             touched.push(starts[*index].job);
         }
         for (index, runs_as) in &committed.started {
-            self.engine.confirm(starts[*index].job, starts[*index].array_index);
+            self.engine.confirm(starts[*index].job, starts[*index].array_index).map_err(corrupt)?;
             touched.extend([starts[*index].job, *runs_as]);
         }
         self.refresh(&touched).await?;
@@ -186,8 +244,7 @@ impl Term<'_> {
         ids.sort_unstable();
         ids.dedup();
         let events = self.db.refresh_jobs(ids).await?;
-        self.apply(events);
-        Ok(())
+        self.apply(events)
     }
 
     /// Nodes silent for longer than they need to notice it themselves and kill what they run are given up.
@@ -203,4 +260,9 @@ impl Term<'_> {
         }
         Ok(())
     }
+}
+
+/// Writing into memory fails only if compressing does.
+fn corrupt(error: std::io::Error) -> StoreError {
+    StoreError::Corrupt(format!("the record of decisions: {error}"))
 }

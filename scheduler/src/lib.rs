@@ -5,6 +5,7 @@
 
 mod lead;
 mod metrics;
+pub mod record;
 mod written;
 
 use std::sync::Arc;

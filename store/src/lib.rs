@@ -6,6 +6,7 @@
 
 pub mod admin;
 pub mod db;
+pub mod decisions;
 pub mod entity;
 pub mod error;
 pub mod events;

@@ -5,7 +5,7 @@ use berth_model::layout;
 use berth_model::resources::NodeAllocation;
 use berth_model::state::JobState;
 use berth_model::step::{NodeStep, StopReason, deciding_step};
-use berth_model::verdict::JobVerdict;
+use berth_model::verdict::{Decision, JobVerdict};
 use berth_model::{JobId, RunId};
 
 use crate::db::At;
@@ -38,7 +38,7 @@ pub struct Committed {
 impl Db {
     /// Moves jobs from pending to allocated, with their assignments and first steps. One transaction; jobs that are no longer
     /// pending come back as conflicts, untouched. `Fenced` if the epoch has passed.
-    pub async fn commit_starts(&self, epoch: Epoch, starts: &[NewAttempt]) -> Result<Committed, StoreError> {
+    pub async fn commit_starts(&self, epoch: Epoch, decision: &Decision, starts: &[NewAttempt]) -> Result<Committed, StoreError> {
         let mut tx = self.begin_fenced(epoch).await?;
         let mut committed = Committed::default();
         settle::lock_jobs(&mut tx, &starts.iter().map(|s| s.job.0 as i64).collect::<Vec<_>>()).await?;
@@ -68,7 +68,7 @@ impl Db {
                 }
             }
         }
-        let mut nodes = write_attempts(&mut tx, starts, &rows).await?;
+        let mut nodes = write_attempts(&mut tx, decision, starts, &rows).await?;
         settle::bump_nodes(&mut tx, &mut nodes).await?;
         let news: Vec<NewEvent> = rows
             .iter()
@@ -244,6 +244,7 @@ impl Db {
 /// Writes attempts, assignments, first steps and their parts on nodes, each as one statement. Returns the nodes concerned.
 async fn write_attempts(
     tx: &mut sqlx::PgConnection,
+    decision: &Decision,
     starts: &[NewAttempt],
     rows: &[(usize, SplitTask)],
 ) -> Result<Vec<String>, StoreError> {
@@ -291,8 +292,8 @@ async fn write_attempts(
     }
     let nodes = assignments.0.clone();
     sqlx::query(
-        "insert into attempts (job_id, attempt, run_id, nodes, allocation)
-         select u.job_id, u.attempt, u.run_id, array(select json_array_elements_text(u.nodes::json)), u.allocation::jsonb
+        "insert into attempts (job_id, attempt, run_id, nodes, allocation, decision)
+         select u.job_id, u.attempt, u.run_id, array(select json_array_elements_text(u.nodes::json)), u.allocation::jsonb, $6
          from unnest($1::bigint[], $2::int[], $3::text[], $4::text[], $5::text[]) as u (job_id, attempt, run_id, nodes, allocation)",
     )
     .bind(attempts.0)
@@ -300,6 +301,7 @@ async fn write_attempts(
     .bind(attempts.2)
     .bind(attempts.3)
     .bind(attempts.4)
+    .bind(sqlx::types::Json(decision))
     .execute(&mut *tx)
     .await?;
     sqlx::query(

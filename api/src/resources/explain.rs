@@ -4,7 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use berth_model::JobRef;
 use berth_model::state::JobState;
-use berth_model::verdict::{JobVerdict, PlannedStart, Priority, Verdict};
+use berth_model::verdict::{Decision, JobVerdict, PlannedStart, Priority, Verdict};
+use berth_store::jobs::read::JobRow;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -32,6 +33,27 @@ pub struct Explanation {
     pub ahead: Vec<Ahead>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned_start: Option<PlannedStart>,
+    /// Of a job that has started: how its last start came about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<Start>,
+}
+
+/// Why a job started then and there.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct Start {
+    /// When it was given its nodes.
+    pub at: Timestamp,
+    pub nodes: String,
+    /// The plan that decided it: `berth replay --job` makes it again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+    /// What held it when it was last looked at before; empty if nothing ever did.
+    pub waited_for: Vec<Verdict>,
+    /// Its priority and its place in the queue then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    /// Jobs ahead of it in the queue that stayed waiting, at most ten.
+    pub passed: Vec<Ahead>,
 }
 
 /// A job that is ahead in the queue.
@@ -47,64 +69,90 @@ pub fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(explain))
 }
 
-/// Why is it pending? When will it start?
+/// Why is it pending? When will it start? Of a job that has started: why then, and why there?
 #[utoipa::path(get, path = "/v1/jobs/{job_id}/explain", operation_id = "jobs_explain", tag = "jobs", params(("job_id" = String, Path)),
     responses((status = 200, body = Explanation), (status = "default", body = Problem, content_type = "application/problem+json")))]
 async fn explain(State(app): State<App>, caller: Caller, Segment(job): Segment<JobRef>) -> Answer<Json<Explanation>> {
     let row = lookup(&app, &caller, job, Action::Read).await?;
     let state = row.state()?;
+    let explanation = if state == JobState::Pending { pending(&app, &row).await? } else { started(&app, &row, state).await? };
+    Ok(Json(explanation))
+}
+
+async fn pending(app: &App, row: &JobRow) -> Answer<Explanation> {
     let job_id = row.job_id as u64;
-    if state != JobState::Pending {
-        let nodes = row.nodes.as_deref().map(fold_nodes).transpose()?.unwrap_or_default();
-        let summary = match (row.start_time, &row.reason) {
-            (Some(start), None) => format!("It is {state}; it started at {} on {nodes}.", start.0),
-            (Some(start), Some(reason)) => format!("It is {state} ({reason}); it started at {} on {nodes}.", start.0),
-            (None, Some(reason)) => format!("It is {state}: {reason}."),
-            (None, None) => format!("It is {state}."),
-        };
-        return Ok(Json(Explanation {
-            job_id,
-            state,
-            as_of: Timestamp::now(),
-            summary,
-            verdicts: Vec::new(),
-            priority: None,
-            ahead: Vec::new(),
-            planned_start: None,
-        }));
-    }
     let Some((verdict, as_of)) = app.db.job_verdict(job_id).await? else {
         let summary = "It was submitted just now; the scheduler has not looked at it yet.".to_owned();
-        return Ok(Json(Explanation {
-            job_id,
-            state,
-            as_of: Timestamp::now(),
-            summary,
-            verdicts: Vec::new(),
-            priority: None,
-            ahead: Vec::new(),
-            planned_start: None,
-        }));
+        return Ok(Explanation::of(job_id, JobState::Pending, summary));
     };
-    let ahead = ahead(&app, &row.tenant, &verdict).await?;
+    let ahead = ahead(app, &row.tenant, &verdict).await?;
     let summary = summary(&verdict);
-    Ok(Json(Explanation {
-        job_id,
-        state,
+    Ok(Explanation {
         as_of: as_of.0,
-        summary,
         verdicts: verdict.verdicts,
         priority: Some(verdict.priority),
         ahead,
         planned_start: verdict.planned_start,
-    }))
+        ..Explanation::of(job_id, JobState::Pending, summary)
+    })
+}
+
+/// A job that runs, has run, or ended without.
+async fn started(app: &App, row: &JobRow, state: JobState) -> Answer<Explanation> {
+    let job_id = row.job_id as u64;
+    let nodes = row.nodes.as_deref().map(fold_nodes).transpose()?.unwrap_or_default();
+    let mut summary = match (row.start_time, &row.reason) {
+        (Some(start), None) => format!("It is {state}; it started at {} on {nodes}.", start.0),
+        (Some(start), Some(reason)) => format!("It is {state} ({reason}); it started at {} on {nodes}.", start.0),
+        (None, Some(reason)) => format!("It is {state}: {reason}."),
+        (None, None) => format!("It is {state}."),
+    };
+    let Some(attempt) = app.db.attempts(job_id).await?.pop() else { return Ok(Explanation::of(job_id, state, summary)) };
+    // A task of an array waited as a part of its array.
+    let mut last = app.db.job_verdict(job_id).await?;
+    if let (None, Some(array)) = (&last, row.array_job_id) {
+        last = app.db.job_verdict(array as u64).await?;
+    }
+    let last = last.map(|(verdict, _)| verdict);
+    let ahead: Vec<u64> = last.iter().flat_map(|v| &v.ahead).map(|job| job.0).collect();
+    let passed = app.db.jobs_left_waiting(&ahead, attempt.allocated_at).await?;
+    match last.as_ref().and_then(|v| v.verdicts.first()) {
+        None => summary.push_str(" Nothing held it."),
+        Some(verdict) => summary.push_str(&format!(" Until then {}", past(&headline(verdict)))),
+    }
+    if !passed.is_empty() {
+        let names = passed.iter().map(|job| format!("job {job}")).collect::<Vec<_>>().join(", ");
+        summary
+            .push_str(&format!(" It went before {names}, ahead in the queue, which needed what was not free, and delayed none of them."));
+    }
+    let passed = own_and_others(app, &row.tenant, passed).await?;
+    let start = Start {
+        at: attempt.allocated_at.0,
+        nodes: fold_nodes(&attempt.nodes)?,
+        decision: attempt.decision.map(|decision| decision.0),
+        waited_for: last.as_ref().map(|v| v.verdicts.clone()).unwrap_or_default(),
+        priority: last.map(|v| v.priority),
+        passed,
+    };
+    Ok(Explanation { start: Some(start), ..Explanation::of(job_id, state, summary) })
+}
+
+async fn own_and_others(app: &App, tenant: &str, jobs: Vec<u64>) -> Answer<Vec<Ahead>> {
+    let own = app.db.jobs_of_tenant(tenant, &jobs).await?;
+    Ok(jobs.into_iter().map(|job| Ahead { job, why: "higher priority".to_owned(), own: own.contains(&job) }).collect())
+}
+
+impl Explanation {
+    fn of(job_id: u64, state: JobState, summary: String) -> Explanation {
+        let as_of = Timestamp::now();
+        let (verdicts, ahead) = (Vec::new(), Vec::new());
+        Explanation { job_id, state, as_of, summary, verdicts, priority: None, ahead, planned_start: None, start: None }
+    }
 }
 
 /// The jobs ahead, as far as the tenant may see them.
 pub(super) async fn ahead(app: &App, tenant: &str, verdict: &JobVerdict) -> Answer<Vec<Ahead>> {
-    let ids: Vec<u64> = verdict.ahead.iter().map(|j| j.0).collect();
-    let own = app.db.jobs_of_tenant(tenant, &ids).await?;
-    Ok(ids.iter().map(|id| Ahead { job: *id, why: "higher priority".to_owned(), own: own.contains(id) }).collect())
+    own_and_others(app, tenant, verdict.ahead.iter().map(|j| j.0).collect()).await
 }
 
 /// All that a plan says of a job, in a sentence or two.
@@ -148,6 +196,19 @@ fn headline(verdict: &Verdict) -> String {
     }
 }
 
+/// A headline of something that is over.
+fn past(headline: &str) -> String {
+    let words = [
+        ("It waits", "it waited"),
+        ("It is held", "it was held"),
+        ("It cannot start", "it could not start"),
+        ("it needs", "it needed"),
+        ("there is", "there was"),
+        (" use: ", " used: "),
+    ];
+    words.iter().fold(headline.to_owned(), |text, (now, then)| text.replace(now, then))
+}
+
 /// `job/118` as people say it.
 fn spaced(object: &str) -> String {
     object.replacen('/', " ", 1)
@@ -179,5 +240,7 @@ mod tests {
         ] {
             assert_eq!(verdict(value), expected);
         }
+        let resources = serde_json::json!({ "code": "resources", "holders": ["job/3"], "need": "2 CPUs", "have": "1 CPU" });
+        assert_eq!(past(&verdict(resources)), "it waited for resources that job 3 used: it needed 2 CPUs; there was 1 CPU.");
     }
 }

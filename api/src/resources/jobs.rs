@@ -9,6 +9,7 @@ use berth_model::array::fold_indices;
 use berth_model::job::JobSpec;
 use berth_model::resources::NodeAllocation;
 use berth_model::state::{Hold, JobState};
+use berth_model::verdict::Decision;
 use berth_model::{Fault, JobRef, NodeName, hostlist};
 use berth_store::StoreError;
 use berth_store::jobs::read::{After, AttemptRow, JobFilter, JobRow, JobSort};
@@ -129,6 +130,9 @@ pub struct Attempt {
     pub exit_signal: Option<i32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// The plan that started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
 }
 
 /// Something that happened to a job.
@@ -273,6 +277,7 @@ fn show_attempt(row: AttemptRow) -> Answer<Attempt> {
         exit_code: row.exit_code,
         exit_signal: row.exit_signal,
         failure: row.failure,
+        decision: row.decision.map(|decision| decision.0),
     })
 }
 

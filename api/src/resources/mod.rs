@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod associations;
+pub mod decisions;
 pub mod dry_run;
 pub mod explain;
 pub mod health;
@@ -44,6 +45,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(jobs::routes())
         .merge(job_control::routes())
         .merge(explain::routes())
+        .merge(decisions::routes())
         .merge(simulations::routes())
         .merge(steps::routes())
         .merge(logs::routes())

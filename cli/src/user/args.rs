@@ -73,8 +73,11 @@ pub enum UserCommand {
         /// A job's number (1234, or 1234_7 for a task of an array), or a node's name; -o yaml has all there is.
         what: String,
     },
-    /// Tell why a job waits and when it will start.
+    /// Tell why a job waits and when it will start; of one that has started, why then and there.
+    #[command(visible_alias = "why")]
     Explain { job: String },
+    /// Make a past plan again from the record of decisions, and compare. For administrators.
+    Replay(ReplayArgs),
     /// Cancel jobs: those named, or all that wait or run and match the filters.
     Cancel(CancelArgs),
     /// Hold pending jobs: they do not start until released.
@@ -126,6 +129,19 @@ pub enum UserCommand {
     Token(TokenArgs),
     /// Tell who the token says you are.
     Whoami,
+}
+
+#[derive(clap::Args)]
+pub struct ReplayArgs {
+    /// The last plan at this time (2026-12-01T09:30:00Z); now if neither is given.
+    #[arg(long, conflicts_with = "job")]
+    pub at: Option<jiff::Timestamp>,
+    /// The plan that last started this job.
+    #[arg(long)]
+    pub job: Option<String>,
+    /// Read the record from this file, as the service gave it, instead of asking for it.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<std::path::PathBuf>,
 }
 
 #[derive(clap::Args)]

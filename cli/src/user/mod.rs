@@ -9,6 +9,7 @@ mod input;
 mod job_line;
 mod logs;
 mod queue;
+mod replay;
 mod show;
 mod signals;
 mod simulate;
@@ -60,6 +61,7 @@ pub async fn run(command: UserCommand, settings: ClientArgs) -> anyhow::Result<E
         UserCommand::Queue(args) => done(queue::queue(&client, format, args).await),
         UserCommand::Show { what } => done(show::show(&client, format, &what).await),
         UserCommand::Explain { job } => done(show::explain(&client, format, &job).await),
+        UserCommand::Replay(args) => done(replay::show(&client, format, &args).await),
         UserCommand::Cancel(args) => cancel::cancel(&client, args).await,
         UserCommand::Hold { jobs } => control::each(&client, jobs, "hold", &Value::Null, "held").await,
         UserCommand::Release { jobs } => control::each(&client, jobs, "release", &Value::Null, "released").await,

@@ -188,6 +188,7 @@ pub async fn explain(client: &Client, format: Format, job: &str) -> anyhow::Resu
         let planned = Value::Object(planned.clone());
         println!("\n  planned to start at {} on {}", short_time(&planned, "at"), text(&planned, "nodes"));
     }
+    super::replay::print_start(&why["start"]);
     println!("\n  times in {}", zone());
     Ok(())
 }

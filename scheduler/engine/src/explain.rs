@@ -1,7 +1,7 @@
 //! Explanations: turning what a pass met into verdicts with objects, amounts, holders and advice.
 
 use berth_model::event::JobSnapshot;
-use berth_model::resources::{GpuDemand, MemoryDemand, Shape};
+use berth_model::resources::{GpuDemand, Gpus, MemoryDemand, Shape};
 use berth_model::verdict::Verdict;
 use berth_model::{JobId, Name, hostlist};
 use jiff::Timestamp;
@@ -87,8 +87,8 @@ pub fn ground(fleet: &Fleet, filling: &Filling, candidates: &Candidates) -> Grou
         }
     }
     let nodes = candidates.usable.len();
-    let gpus = if free.gpu_count() > 0 { format!(", {} GPUs", free.gpu_count()) } else { String::new() };
-    Ground { have: format!("{} CPUs{gpus} free on {nodes} nodes", free.cpus), holders }
+    let gpus = if free.gpu_count() > 0 { format!(", {}", counted(free.gpu_count() as u64, "GPU")) } else { String::new() };
+    Ground { have: format!("{}{gpus} free on {}", counted(free.cpus as u64, "CPU"), counted(nodes as u64, "node")), holders }
 }
 
 /// Whether a gang of the key could start now if nobody had planned starts.
@@ -140,16 +140,20 @@ impl Common {
     }
 }
 
+/// `1 node`, `2 nodes`.
+pub fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
 /// A shape in words: `4 nodes, 8 tasks of 12 CPUs, 8 GPUs a node`.
 pub fn words(shape: &Shape) -> String {
-    let nodes = if shape.min_nodes == 1 { "1 node".to_owned() } else { format!("{} nodes", shape.min_nodes) };
-    let cpus = if shape.cpus_per_task == 1 { "1 CPU".to_owned() } else { format!("{} CPUs", shape.cpus_per_task) };
-    let tasks = if shape.tasks == 1 { format!("1 task of {cpus}") } else { format!("{} tasks of {cpus}", shape.tasks) };
+    let nodes = counted(u64::from(shape.min_nodes), "node");
+    let tasks = format!("{} of {}", counted(u64::from(shape.tasks), "task"), counted(u64::from(shape.cpus_per_task), "CPU"));
     let gpus = match &shape.gpus {
         GpuDemand::None => String::new(),
-        GpuDemand::Total(gpus) => format!(", {gpus} GPUs"),
-        GpuDemand::PerNode(gpus) => format!(", {gpus} GPUs a node"),
-        GpuDemand::PerTask(gpus) => format!(", {gpus} GPUs a task"),
+        GpuDemand::Total(gpus) => format!(", {}", demanded(gpus)),
+        GpuDemand::PerNode(gpus) => format!(", {} a node", demanded(gpus)),
+        GpuDemand::PerTask(gpus) => format!(", {} a task", demanded(gpus)),
     };
     let memory = match shape.memory {
         MemoryDemand::WholeNode => ", all memory of each node".to_owned(),
@@ -159,6 +163,14 @@ pub fn words(shape: &Shape) -> String {
     };
     let whole = if shape.exclusive { ", whole nodes" } else { "" };
     format!("{nodes}, {tasks}{memory}{gpus}{whole}")
+}
+
+/// `4 GPUs`, `2 h100 GPUs`.
+fn demanded(gpus: &Gpus) -> String {
+    match &gpus.kind {
+        Some(kind) => counted(u64::from(gpus.count), &format!("{kind} GPU")),
+        None => counted(u64::from(gpus.count), "GPU"),
+    }
 }
 
 /// A job that no start can be found for.
@@ -173,7 +185,7 @@ pub fn unfit(fleet: &Fleet, job: &JobSnapshot, fit: &Fit, fitness: Fitness) -> V
                 .advice("wait until the nodes are back, or ask for other nodes")
         }
         Fitness::NoSuchNodes => say("constraint_unsatisfiable", "enough nodes must match partition, constraint and node lists", object)
-            .have(format!("{} matching nodes", fit.candidates.usable.len() + fit.candidates.unusable.len()))
+            .have(counted((fit.candidates.usable.len() + fit.candidates.unusable.len()) as u64, "matching node"))
             .need(words(&job.shape))
             .advice("relax the constraint or the node lists, or use another partition"),
         Fitness::TooLarge | Fitness::Fits => {
@@ -209,11 +221,11 @@ fn largest(fleet: &Fleet, nodes: &[NodeIdx]) -> String {
     let best = nodes.iter().map(|at| fleet.class(*at)).max_by_key(|c| (c.total.gpu_count(), c.total.cpus, c.total.memory));
     match best {
         Some(class) => format!(
-            "{} nodes; the largest has {} CPUs, {}, {} GPUs",
-            nodes.len(),
-            class.total.cpus,
+            "{}; the largest has {}, {}, {}",
+            counted(nodes.len() as u64, "node"),
+            counted(class.total.cpus as u64, "CPU"),
             berth_model::Bytes(class.total.memory),
-            class.total.gpu_count()
+            counted(class.total.gpu_count() as u64, "GPU")
         ),
         None => "no nodes in service".to_owned(),
     }

@@ -4,9 +4,10 @@ use berth_model::JobId;
 use berth_model::resources::NodeAllocation;
 use berth_model::verdict::JobVerdict;
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 /// The engine's decisions at one instant.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     pub now: Timestamp,
     /// What starts now, in the order in which it was tried: that of the queue, or as [`Rest`](crate::Rest) says.
@@ -24,7 +25,7 @@ pub struct Plan {
 }
 
 /// A job, or one task of an array, that gets nodes now.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
     pub job: JobId,
     pub array_index: Option<u32>,

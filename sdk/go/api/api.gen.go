@@ -308,6 +308,7 @@ type Attempt struct {
 	AllocatedAt time.Time        `json:"allocated_at"`
 	Allocation  []NodeAllocation `json:"allocation"`
 	Attempt     int32            `json:"attempt"`
+	Decision    *Decision        `json:"decision,omitempty"`
 	EndedAt     *time.Time       `json:"ended_at,omitempty"`
 	ExitCode    *int32           `json:"exit_code,omitempty"`
 	ExitSignal  *int32           `json:"exit_signal,omitempty"`
@@ -370,6 +371,18 @@ type CreateTenant struct {
 	Name        Name    `json:"name"`
 }
 
+// Decision The plan that started an attempt, by which the record of decisions finds it.
+type Decision struct {
+	// At The plan's clock.
+	At time.Time `json:"at"`
+
+	// Epoch The leader's term.
+	Epoch int64 `json:"epoch"`
+
+	// Plan The plan's number in it.
+	Plan int64 `json:"plan"`
+}
+
 // DrainNode defines model for DrainNode.
 type DrainNode struct {
 	// Reason Shown to users whose jobs wait for the node.
@@ -410,6 +423,7 @@ type Explanation struct {
 	JobId        int64         `json:"job_id"`
 	PlannedStart *PlannedStart `json:"planned_start,omitempty"`
 	Priority     *Priority     `json:"priority,omitempty"`
+	Start        *Start        `json:"start,omitempty"`
 
 	// State State of a job or of one attempt. The first five are live, the others are ends.
 	State JobState `json:"state"`
@@ -982,6 +996,9 @@ type Plots struct {
 
 // Policy The cluster's weights. A job's priority is Σ weight × factor, each factor in 0..=1 (Slurm's multifactor plugin).
 type Policy struct {
+	// DecisionKeepSeconds How long the record of decisions is kept; 0: none is made.
+	DecisionKeepSeconds *U64 `json:"decision_keep_seconds,omitempty"`
+
 	// KillWaitSeconds Time between SIGTERM and SIGKILL.
 	KillWaitSeconds *U64 `json:"kill_wait_seconds,omitempty"`
 
@@ -1209,6 +1226,21 @@ type SimulationResult struct {
 	Policies []PolicyFigures `json:"policies"`
 }
 
+// Start Why a job started then and there.
+type Start struct {
+	// At When it was given its nodes.
+	At       time.Time `json:"at"`
+	Decision *Decision `json:"decision,omitempty"`
+	Nodes    string    `json:"nodes"`
+
+	// Passed Jobs ahead of it in the queue that stayed waiting, at most ten.
+	Passed   []Ahead   `json:"passed"`
+	Priority *Priority `json:"priority,omitempty"`
+
+	// WaitedFor What held it when it was last looked at before; empty if nothing ever did.
+	WaitedFor []Verdict `json:"waited_for"`
+}
+
 // Step A step of a job.
 type Step struct {
 	Attempt         int32      `json:"attempt"`
@@ -1385,6 +1417,15 @@ type AssociationsListParams struct {
 type AssociationsPutParams struct {
 	// Tenant The tenant meant; only platform admins name another than their own.
 	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
+}
+
+// DecisionsRecordParams defines parameters for DecisionsRecord.
+type DecisionsRecordParams struct {
+	// At Up to the last plan at this time; now if neither is given.
+	At *time.Time `form:"at,omitempty" json:"at,omitempty"`
+
+	// Job Up to the plan that last started this job.
+	Job *string `form:"job,omitempty" json:"job,omitempty"`
 }
 
 // JobsListParams defines parameters for JobsList.
@@ -1731,6 +1772,11 @@ type ClientInterface interface {
 	// Corresponds with PUT /v1/associations (the `AssociationsPut` operationId).
 	AssociationsPut(ctx context.Context, params *AssociationsPutParams, body AssociationsPutJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// DecisionsRecord Get the record of decisions: zstd of JSON lines, from the checkpoint before the decision asked for. `berth replay` reads it.
+	//
+	// Corresponds with GET /v1/decisions/record (the `DecisionsRecord` operationId).
+	DecisionsRecord(ctx context.Context, params *DecisionsRecordParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// JobsList List jobs.
 	//
 	// Corresponds with GET /v1/jobs (the `JobsList` operationId).
@@ -1783,7 +1829,7 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/jobs/{job_id}/events (the `JobsEvents` operationId).
 	JobsEvents(ctx context.Context, jobId string, params *JobsEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// JobsExplain Why is it pending? When will it start?
+	// JobsExplain Why is it pending? When will it start? Of a job that has started: why then, and why there?
 	//
 	// Corresponds with GET /v1/jobs/{job_id}/explain (the `JobsExplain` operationId).
 	JobsExplain(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2295,6 +2341,21 @@ func (c *Client) AssociationsPut(ctx context.Context, params *AssociationsPutPar
 	return c.Client.Do(req)
 }
 
+// DecisionsRecord Get the record of decisions: zstd of JSON lines, from the checkpoint before the decision asked for. `berth replay` reads it.
+//
+// Corresponds with GET /v1/decisions/record (the `DecisionsRecord` operationId).
+func (c *Client) DecisionsRecord(ctx context.Context, params *DecisionsRecordParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDecisionsRecordRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // JobsList List jobs.
 //
 // Corresponds with GET /v1/jobs (the `JobsList` operationId).
@@ -2427,7 +2488,7 @@ func (c *Client) JobsEvents(ctx context.Context, jobId string, params *JobsEvent
 	return c.Client.Do(req)
 }
 
-// JobsExplain Why is it pending? When will it start?
+// JobsExplain Why is it pending? When will it start? Of a job that has started: why then, and why there?
 //
 // Corresponds with GET /v1/jobs/{job_id}/explain (the `JobsExplain` operationId).
 func (c *Client) JobsExplain(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3888,6 +3949,72 @@ func NewAssociationsPutRequestWithBody(server string, params *AssociationsPutPar
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDecisionsRecordRequest constructs an http.Request for the DecisionsRecord method
+func NewDecisionsRecordRequest(server string, params *DecisionsRecordParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/decisions/record")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.At != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "at", *params.At, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Job != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "job", *params.Job, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -6586,6 +6713,13 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /v1/associations (the `AssociationsPut` operationId).
 	AssociationsPutWithResponse(ctx context.Context, params *AssociationsPutParams, body AssociationsPutJSONRequestBody, reqEditors ...RequestEditorFn) (*AssociationsPutResponse, error)
 
+	// DecisionsRecordWithResponse Get the record of decisions: zstd of JSON lines, from the checkpoint before the decision asked for. `berth replay` reads it.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/decisions/record (the `DecisionsRecord` operationId).
+	DecisionsRecordWithResponse(ctx context.Context, params *DecisionsRecordParams, reqEditors ...RequestEditorFn) (*DecisionsRecordResponse, error)
+
 	// JobsListWithResponse List jobs.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -6646,7 +6780,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/jobs/{job_id}/events (the `JobsEvents` operationId).
 	JobsEventsWithResponse(ctx context.Context, jobId string, params *JobsEventsParams, reqEditors ...RequestEditorFn) (*JobsEventsResponse, error)
 
-	// JobsExplainWithResponse Why is it pending? When will it start?
+	// JobsExplainWithResponse Why is it pending? When will it start? Of a job that has started: why then, and why there?
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -7387,6 +7521,47 @@ func (r AssociationsPutResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r AssociationsPutResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DecisionsRecordResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DecisionsRecordResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DecisionsRecordResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DecisionsRecordResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DecisionsRecordResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DecisionsRecordResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -9916,6 +10091,19 @@ func (c *ClientWithResponses) AssociationsPutWithResponse(ctx context.Context, p
 	return ParseAssociationsPutResponse(rsp)
 }
 
+// DecisionsRecordWithResponse Get the record of decisions: zstd of JSON lines, from the checkpoint before the decision asked for. `berth replay` reads it.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/decisions/record (the `DecisionsRecord` operationId).
+func (c *ClientWithResponses) DecisionsRecordWithResponse(ctx context.Context, params *DecisionsRecordParams, reqEditors ...RequestEditorFn) (*DecisionsRecordResponse, error) {
+	rsp, err := c.DecisionsRecord(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDecisionsRecordResponse(rsp)
+}
+
 // JobsListWithResponse List jobs.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -10024,7 +10212,7 @@ func (c *ClientWithResponses) JobsEventsWithResponse(ctx context.Context, jobId 
 	return ParseJobsEventsResponse(rsp)
 }
 
-// JobsExplainWithResponse Why is it pending? When will it start?
+// JobsExplainWithResponse Why is it pending? When will it start? Of a job that has started: why then, and why there?
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -11019,6 +11207,32 @@ func ParseAssociationsPutResponse(rsp *http.Response) (*AssociationsPutResponse,
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDecisionsRecordResponse parses an HTTP response from a DecisionsRecordWithResponse call
+func ParseDecisionsRecordResponse(rsp *http.Response) (*DecisionsRecordResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DecisionsRecordResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {

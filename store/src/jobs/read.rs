@@ -3,7 +3,7 @@
 use berth_model::JobRef;
 use berth_model::job::JobSpec;
 use berth_model::state::{Hold, JobState};
-use berth_model::verdict::JobVerdict;
+use berth_model::verdict::{Decision, JobVerdict};
 use sqlx::types::Json;
 use sqlx::{FromRow, Postgres, QueryBuilder};
 
@@ -190,10 +190,23 @@ impl Db {
         Ok(row.map(|(verdict, as_of)| (verdict.0, as_of)))
     }
 
+    /// Which of `jobs` waited at `at` and were not started then.
+    pub async fn jobs_left_waiting(&self, jobs: &[u64], at: At) -> Result<Vec<u64>, StoreError> {
+        let rows: Vec<i64> = sqlx::query_scalar(
+            "select job_id from jobs j where job_id = any($1) and submit_time <= $2 and (end_time is null or end_time > $2)
+                 and not exists (select from attempts a where a.job_id = j.job_id and a.allocated_at <= $2) order by 1",
+        )
+        .bind(jobs.iter().map(|job| *job as i64).collect::<Vec<_>>())
+        .bind(at)
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(rows.into_iter().map(|job| job as u64).collect())
+    }
+
     /// A job's attempts, oldest first.
     pub async fn attempts(&self, job: u64) -> Result<Vec<AttemptRow>, StoreError> {
         Ok(sqlx::query_as(
-            "select attempt, run_id, state, nodes, allocation, allocated_at, started_at, ended_at, stop_reason, exit_code, exit_signal, failure
+            "select attempt, run_id, state, nodes, allocation, allocated_at, started_at, ended_at, stop_reason, exit_code, exit_signal, failure, decision
              from attempts where job_id = $1 order by attempt",
         )
         .bind(job as i64)
@@ -227,6 +240,8 @@ pub struct AttemptRow {
     pub exit_code: Option<i32>,
     pub exit_signal: Option<i32>,
     pub failure: Option<String>,
+    /// The plan that started it; unknown of those started by an older version.
+    pub decision: Option<Json<Decision>>,
 }
 
 fn push_filter(query: &mut QueryBuilder<Postgres>, filter: &JobFilter) {

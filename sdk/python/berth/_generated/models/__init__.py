@@ -11,6 +11,7 @@ from .container_spec import ContainerSpec
 from .create_join_token import CreateJoinToken
 from .create_simulation import CreateSimulation
 from .create_tenant import CreateTenant
+from .decision import Decision
 from .drain_node import DrainNode
 from .dry_run_answer import DryRunAnswer
 from .explanation import Explanation
@@ -75,6 +76,7 @@ from .signal_job import SignalJob
 from .signal_spec import SignalSpec
 from .simulation import Simulation
 from .simulation_result import SimulationResult
+from .start import Start
 from .step import Step
 from .submit_many import SubmitMany
 from .submitted_job import SubmittedJob
@@ -99,6 +101,7 @@ __all__ = (
     "CreateJoinToken",
     "CreateSimulation",
     "CreateTenant",
+    "Decision",
     "DrainNode",
     "DryRunAnswer",
     "Explanation",
@@ -163,6 +166,7 @@ __all__ = (
     "SignalSpec",
     "Simulation",
     "SimulationResult",
+    "Start",
     "Step",
     "SubmitMany",
     "SubmittedJob",

@@ -11,6 +11,7 @@ from ..models.job_state import JobState
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
+    from ..models.decision import Decision
     from ..models.node_allocation import NodeAllocation
 
 
@@ -34,6 +35,7 @@ class Attempt:
         exit_code (int | None | Unset):
         exit_signal (int | None | Unset):
         failure (None | str | Unset):
+        decision (Decision | None | Unset):
     """
 
     attempt: int
@@ -48,9 +50,12 @@ class Attempt:
     exit_code: int | None | Unset = UNSET
     exit_signal: int | None | Unset = UNSET
     failure: None | str | Unset = UNSET
+    decision: Decision | None | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        from ..models.decision import Decision  # noqa: PLC0415
+
         attempt = self.attempt
 
         run_id = self.run_id
@@ -106,6 +111,14 @@ class Attempt:
         else:
             failure = self.failure
 
+        decision: dict[str, Any] | None | Unset
+        if isinstance(self.decision, Unset):
+            decision = UNSET
+        elif isinstance(self.decision, Decision):
+            decision = self.decision.to_dict()
+        else:
+            decision = self.decision
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -130,11 +143,14 @@ class Attempt:
             field_dict["exit_signal"] = exit_signal
         if failure is not UNSET:
             field_dict["failure"] = failure
+        if decision is not UNSET:
+            field_dict["decision"] = decision
 
         return field_dict
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.decision import Decision  # noqa: PLC0415
         from ..models.node_allocation import NodeAllocation  # noqa: PLC0415
 
         d = dict(src_dict)
@@ -225,6 +241,23 @@ class Attempt:
 
         failure = _parse_failure(d.pop("failure", UNSET))
 
+        def _parse_decision(data: object) -> Decision | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                decision_type_0 = Decision.from_dict(data)
+
+                return decision_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(Decision | None | Unset, data)
+
+        decision = _parse_decision(d.pop("decision", UNSET))
+
         attempt = cls(
             attempt=attempt,
             run_id=run_id,
@@ -238,6 +271,7 @@ class Attempt:
             exit_code=exit_code,
             exit_signal=exit_signal,
             failure=failure,
+            decision=decision,
         )
 
         attempt.additional_properties = d

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..models.ahead import Ahead
     from ..models.planned_start import PlannedStart
     from ..models.priority import Priority
+    from ..models.start import Start
     from ..models.verdict import Verdict
 
 
@@ -32,6 +33,7 @@ class Explanation:
         ahead (list[Ahead]):
         priority (None | Priority | Unset):
         planned_start (None | PlannedStart | Unset):
+        start (None | Start | Unset):
     """
 
     job_id: int
@@ -42,11 +44,13 @@ class Explanation:
     ahead: list[Ahead]
     priority: None | Priority | Unset = UNSET
     planned_start: None | PlannedStart | Unset = UNSET
+    start: None | Start | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.planned_start import PlannedStart  # noqa: PLC0415
         from ..models.priority import Priority  # noqa: PLC0415
+        from ..models.start import Start  # noqa: PLC0415
 
         job_id = self.job_id
 
@@ -82,6 +86,14 @@ class Explanation:
         else:
             planned_start = self.planned_start
 
+        start: dict[str, Any] | None | Unset
+        if isinstance(self.start, Unset):
+            start = UNSET
+        elif isinstance(self.start, Start):
+            start = self.start.to_dict()
+        else:
+            start = self.start
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -98,6 +110,8 @@ class Explanation:
             field_dict["priority"] = priority
         if planned_start is not UNSET:
             field_dict["planned_start"] = planned_start
+        if start is not UNSET:
+            field_dict["start"] = start
 
         return field_dict
 
@@ -106,6 +120,7 @@ class Explanation:
         from ..models.ahead import Ahead  # noqa: PLC0415
         from ..models.planned_start import PlannedStart  # noqa: PLC0415
         from ..models.priority import Priority  # noqa: PLC0415
+        from ..models.start import Start  # noqa: PLC0415
         from ..models.verdict import Verdict  # noqa: PLC0415
 
         d = dict(src_dict)
@@ -165,6 +180,23 @@ class Explanation:
 
         planned_start = _parse_planned_start(d.pop("planned_start", UNSET))
 
+        def _parse_start(data: object) -> None | Start | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                start_type_0 = Start.from_dict(data)
+
+                return start_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | Start | Unset, data)
+
+        start = _parse_start(d.pop("start", UNSET))
+
         explanation = cls(
             job_id=job_id,
             state=state,
@@ -174,6 +206,7 @@ class Explanation:
             ahead=ahead,
             priority=priority,
             planned_start=planned_start,
+            start=start,
         )
 
         explanation.additional_properties = d

@@ -26,6 +26,7 @@ class Policy:
         node_timeout_seconds (int | Unset):
         kill_wait_seconds (int | Unset):
         requeue_delay_seconds (int | Unset):
+        decision_keep_seconds (int | Unset):
         queue (None | QueuePolicy | Unset):
     """
 
@@ -36,6 +37,7 @@ class Policy:
     node_timeout_seconds: int | Unset = UNSET
     kill_wait_seconds: int | Unset = UNSET
     requeue_delay_seconds: int | Unset = UNSET
+    decision_keep_seconds: int | Unset = UNSET
     queue: None | QueuePolicy | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
@@ -54,6 +56,8 @@ class Policy:
         kill_wait_seconds = self.kill_wait_seconds
 
         requeue_delay_seconds = self.requeue_delay_seconds
+
+        decision_keep_seconds = self.decision_keep_seconds
 
         queue: dict[str, Any] | None | Unset
         if isinstance(self.queue, Unset):
@@ -80,6 +84,8 @@ class Policy:
             field_dict["kill_wait_seconds"] = kill_wait_seconds
         if requeue_delay_seconds is not UNSET:
             field_dict["requeue_delay_seconds"] = requeue_delay_seconds
+        if decision_keep_seconds is not UNSET:
+            field_dict["decision_keep_seconds"] = decision_keep_seconds
         if queue is not UNSET:
             field_dict["queue"] = queue
 
@@ -103,6 +109,8 @@ class Policy:
         kill_wait_seconds = d.pop("kill_wait_seconds", UNSET)
 
         requeue_delay_seconds = d.pop("requeue_delay_seconds", UNSET)
+
+        decision_keep_seconds = d.pop("decision_keep_seconds", UNSET)
 
         def _parse_queue(data: object) -> None | QueuePolicy | Unset:
             if data is None:
@@ -129,6 +137,7 @@ class Policy:
             node_timeout_seconds=node_timeout_seconds,
             kill_wait_seconds=kill_wait_seconds,
             requeue_delay_seconds=requeue_delay_seconds,
+            decision_keep_seconds=decision_keep_seconds,
             queue=queue,
         )
 

@@ -49,7 +49,7 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Explanation | Problem]:
-    """Why is it pending? When will it start?
+    """Why is it pending? When will it start? Of a job that has started: why then, and why there?
 
     Args:
         job_id (str):
@@ -78,7 +78,7 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> Explanation | Problem | None:
-    """Why is it pending? When will it start?
+    """Why is it pending? When will it start? Of a job that has started: why then, and why there?
 
     Args:
         job_id (str):
@@ -102,7 +102,7 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Explanation | Problem]:
-    """Why is it pending? When will it start?
+    """Why is it pending? When will it start? Of a job that has started: why then, and why there?
 
     Args:
         job_id (str):
@@ -129,7 +129,7 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> Explanation | Problem | None:
-    """Why is it pending? When will it start?
+    """Why is it pending? When will it start? Of a job that has started: why then, and why there?
 
     Args:
         job_id (str):

@@ -1,149 +1,15 @@
 //! The leader on a real Postgres: jobs go the whole way while the test plays the worker through the store's protocol.
 
+mod cluster;
+mod record;
+
 use std::time::{Duration, Instant};
 
-use berth_model::job::JobSpec;
-use berth_model::resources::{Inventory, MemoryDemand, ResourceRequest};
 use berth_model::state::JobState;
-use berth_model::step::{StepResult, TaskEnd};
-use berth_model::worker::{Assignment, Fact, Phase, Register, Report, ReportBatch};
-use berth_model::{Bytes, JobId, JobRef, NodeName, StepId};
-use berth_postgres::Postgres;
-use berth_scheduler::SchedulerConfig;
-use berth_store::Db;
-use berth_store::jobs::submit::{NewJob, Planning};
-use tokio::sync::watch;
-
-struct Cluster {
-    db: Db,
-    stop: watch::Sender<bool>,
-    _postgres: Postgres,
-    _dir: tempfile::TempDir,
-}
-
-impl Cluster {
-    async fn start() -> Cluster {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        let postgres = Postgres::start(&dir.path().join("postgres"), 0).unwrap();
-        let db = Db::connect(&postgres.url(), 20).await.unwrap();
-        db.migrate().await.unwrap();
-        db.create_tenant("acme", None).await.unwrap();
-        let (stop, _) = watch::channel(false);
-        Cluster { db, stop, _postgres: postgres, _dir: dir }
-    }
-
-    /// A scheduler of its own connection, as another process would have.
-    async fn scheduler(&self, holder: &str) -> tokio::task::JoinHandle<()> {
-        let db = Db::connect(&self._postgres.url(), 10).await.unwrap();
-        let config = SchedulerConfig { holder: holder.to_owned(), ..SchedulerConfig::default() };
-        tokio::spawn(berth_scheduler::run(db, config, self.stop.subscribe()))
-    }
-
-    async fn node(&self, name: &str) -> Worker {
-        let register = Register {
-            node: NodeName::new(name).unwrap(),
-            boot_id: format!("boot-{name}"),
-            inventory: Inventory { cpus: (0..4).collect(), memory_bytes: Bytes(8 << 30), ..Inventory::default() },
-            features: Default::default(),
-            address: "127.0.0.1".to_owned(),
-            drivers: vec!["process".to_owned()],
-            version: "test".to_owned(),
-            clock: jiff::Timestamp::now(),
-        };
-        self.db.register_node(&register, 0).await.unwrap();
-        Worker { db: self.db.clone(), node: name.to_owned(), seq: 0 }
-    }
-
-    async fn submit(&self, nodes: u32, change: impl FnOnce(&mut NewJob)) -> u64 {
-        let resources = ResourceRequest { nodes: Some(nodes), ..ResourceRequest::default() };
-        let spec = JobSpec { command: Some(vec!["true".to_owned()]), resources, ..JobSpec::default() };
-        let planning = Planning {
-            shape: spec.resources.shape(MemoryDemand::PerCpu(Bytes(1 << 20))),
-            constraint: None,
-            required_nodes: Default::default(),
-            excluded_nodes: Default::default(),
-            dependency_any: false,
-            is_singleton: false,
-            throttle: None,
-        };
-        let mut job = NewJob {
-            tenant: "acme".to_owned(),
-            account: "default".to_owned(),
-            user: "ann".to_owned(),
-            partition: "main".to_owned(),
-            qos: "normal".to_owned(),
-            name: "true".to_owned(),
-            spec,
-            planning,
-            time_limit: 600,
-            hold: None,
-            not_before: None,
-            deadline: None,
-            array: None,
-            dependencies: Vec::new(),
-        };
-        change(&mut job);
-        self.db.submit_jobs(&[job]).await.unwrap()[0].job_id.0
-    }
-
-    async fn state(&self, job: u64) -> JobState {
-        self.db.job(None, JobRef::Job(JobId(job))).await.unwrap().state().unwrap()
-    }
-
-    async fn until(&self, job: u64, wanted: JobState) {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while self.state(job).await != wanted {
-            assert!(Instant::now() < deadline, "job {job} is {}, not {wanted}", self.state(job).await);
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    }
-}
-
-/// A node played by the test.
-struct Worker {
-    db: Db,
-    node: String,
-    seq: u64,
-}
-
-impl Worker {
-    async fn assignment(&self, job: u64, phase: Phase) -> Assignment {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        loop {
-            let (_, _, assignments) = self.db.desired_state(&self.node).await.unwrap();
-            if let Some(found) = assignments.into_iter().find(|a| a.job_id.0 == job && a.phase == phase) {
-                return found;
-            }
-            assert!(Instant::now() < deadline, "{} was never told to {phase:?} job {job}", self.node);
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    }
-
-    /// Reports facts; returns the numbers of stale ones.
-    async fn report(&mut self, facts: Vec<Fact>) -> Vec<u64> {
-        let reports = facts
-            .into_iter()
-            .map(|fact| {
-                self.seq += 1;
-                Report { seq: self.seq, fact }
-            })
-            .collect();
-        let batch = ReportBatch { boot_id: format!("boot-{}", self.node), reports };
-        self.db.apply_reports(&self.node, &batch).await.unwrap().answer.stale
-    }
-
-    async fn run(&mut self, job: u64, attempt: u32, code: i32) {
-        let (job_id, step) = (JobId(job), StepId::Number(0));
-        let result = StepResult { tasks: vec![TaskEnd { rank: 0, code: Some(code), signal: None }], ..StepResult::default() };
-        let facts = vec![
-            Fact::StepStarted { job_id, attempt, step },
-            Fact::StepEnded { job_id, attempt, step, result },
-            Fact::Finished { job_id, attempt, epilog_failed: None },
-        ];
-        self.report(facts).await;
-    }
-}
+use berth_model::verdict::Decision;
+use berth_model::worker::{Fact, Phase};
+use berth_model::{JobId, JobRef};
+use cluster::Cluster;
 
 #[tokio::test]
 async fn a_job_goes_from_submission_to_its_end() {
@@ -277,7 +143,8 @@ async fn a_standby_takes_over_and_the_old_leader_is_fenced() {
     let (holder, epoch, _) = cluster.db.leader().await.unwrap().unwrap();
     assert_eq!(holder, "two");
     assert!(epoch > old_epoch);
-    let fenced = cluster.db.commit_starts(berth_store::lease::Epoch(old_epoch), &[]).await;
+    let decision = Decision { epoch: old_epoch, plan: 1, at: jiff::Timestamp::now() };
+    let fenced = cluster.db.commit_starts(berth_store::lease::Epoch(old_epoch), &decision, &[]).await;
     assert!(matches!(fenced, Err(berth_store::StoreError::Fenced)));
     n1.run(next, 1, 0).await;
     cluster.until(next, JobState::Completed).await;
