@@ -61,13 +61,14 @@ async fn a_dry_run_foretells_what_the_plan_then_does() {
             assert_eq!(started["nodes"], foretold["planned_start"]["nodes"], "{foretold}");
             continue;
         }
+        // Quick plans come first; the full one, which a dry run foretells, follows within moments.
         let path = format!("/v1/jobs/{id}/explain");
-        until("the plan speaks of it", async || stack.call("GET", &path, &ann, None).await.1["priority"].is_object()).await;
-        let told = stack.call("GET", &path, &ann, None).await.1;
-        for field in ["planned_start", "verdicts", "ahead", "summary"] {
-            assert_eq!(told[field], foretold[field], "{field}: {foretold:#} {told:#}");
-        }
-        assert_eq!(told["priority"]["rank"], foretold["rank"], "{foretold:#} {told:#}");
+        until("the plan says what was foretold", async || {
+            let told = stack.call("GET", &path, &ann, None).await.1;
+            let is_same = ["planned_start", "verdicts", "ahead", "summary"].iter().all(|field| told[field] == foretold[field]);
+            is_same && told["priority"]["rank"] == foretold["rank"]
+        })
+        .await;
     }
 }
 
