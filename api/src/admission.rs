@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 
 use berth_model::Fault;
 use berth_model::array::ArraySpec;
+use berth_model::association::{AssociationKey, Terms};
 use berth_model::dependency::Condition;
 use berth_model::job::{JobKind, JobSpec};
 use berth_model::policy::{Partition, Qos};
-use berth_model::resources::MemoryDemand;
+use berth_model::resources::{MemoryDemand, Shape};
 use berth_model::state::{Hold, PartitionState};
 use berth_model::{Bytes, NodeName, hostlist, validate};
 use berth_store::jobs::submit::{NewJob, Planning};
@@ -17,6 +18,7 @@ use jiff::Timestamp;
 use crate::App;
 use crate::auth::Caller;
 use crate::catalog::{Membership, Rules};
+use crate::limits::Limits;
 use crate::problem::{Answer, Problem};
 
 /// Memory of a job that asks for none where the partition says nothing: for each CPU.
@@ -47,14 +49,22 @@ pub async fn admit(app: &App, caller: &Caller, tenant: &str, spec: JobSpec) -> A
             .field("nice")
             .help("use 0 or more, or ask an administrator"));
     }
-    build(&rules, &member, caller, tenant, spec).map_err(Problem::from)
+    let account = choose_account(&member, caller, &spec)?;
+    let key = AssociationKey::user(tenant.parse()?, account.parse()?, caller.subject.clone());
+    let chain = app.catalog.chain(&key).await?;
+    build(&rules, &chain, caller, tenant, account, spec).map_err(Problem::from)
 }
 
-fn build(rules: &Rules, member: &Membership, caller: &Caller, tenant: &str, mut spec: JobSpec) -> Result<NewJob, Fault> {
-    let account = choose_account(member, caller, &spec)?;
+fn build(
+    rules: &Rules,
+    chain: &[(AssociationKey, Terms)],
+    caller: &Caller,
+    tenant: &str,
+    account: String,
+    mut spec: JobSpec,
+) -> Result<NewJob, Fault> {
     let partition = choose_partition(rules, tenant, &account, &spec)?;
     let qos = choose_qos(rules, tenant, partition, &spec)?;
-    let time_limit = choose_time_limit(partition, qos, &spec)?;
     if spec.kind == JobKind::External {
         return Err(Fault::new(
             "unsupported_kind",
@@ -82,6 +92,10 @@ fn build(rules: &Rules, member: &Membership, caller: &Caller, tenant: &str, mut 
     let default_memory = MemoryDemand::PerCpu(partition.default_memory_per_cpu_bytes.unwrap_or(DEFAULT_MEMORY_PER_CPU));
     let shape = spec.resources.shape(default_memory);
     check_nodes(partition, &shape)?;
+    let partition_qos = partition.qos.as_ref().and_then(|name| rules.qos(name.as_str()));
+    let limits = Limits::of(&rules.policy, partition_qos, qos, chain);
+    let time_limit = choose_time_limit(partition, &limits, &shape, &spec)?;
+    limits.check(&rules.policy, partition, &shape, time_limit)?;
     let array = spec.array.as_deref().map(str::parse::<ArraySpec>).transpose()?;
     let mut is_singleton = false;
     let mut dependencies = Vec::new();
@@ -120,6 +134,7 @@ fn build(rules: &Rules, member: &Membership, caller: &Caller, tenant: &str, mut 
         planning,
         array,
         dependencies,
+        submit_limits: limits.into_submit(),
         spec,
     })
 }
@@ -220,24 +235,25 @@ fn choose_qos<'a>(rules: &'a Rules, tenant: &str, partition: &Partition, spec: &
     Ok(found)
 }
 
-fn choose_time_limit(partition: &Partition, qos: &Qos, spec: &JobSpec) -> Result<u64, Fault> {
-    let most = [partition.max_time_seconds, qos.max_time_seconds].into_iter().flatten().min();
-    let limit = match spec.time_limit_seconds {
-        Some(limit) => limit,
-        None => most.map_or(partition.default_time(), |most| most.min(partition.default_time())),
+/// What the job asks for, up to the partition's longest; else the partition's default, or less where limits allow no more.
+fn choose_time_limit(partition: &Partition, limits: &Limits, shape: &Shape, spec: &JobSpec) -> Result<u64, Fault> {
+    let longest = partition.max_time_seconds;
+    let Some(limit) = spec.time_limit_seconds else {
+        let bounds = [longest, limits.most_time(shape).filter(|most| *most > 0)];
+        return Ok(bounds.into_iter().flatten().fold(partition.default_time(), u64::min));
     };
-    match most {
+    match longest {
         Some(most) if limit > most => Err(Fault::new(
             "time_limit_too_long",
             "time_limit_seconds",
-            format!("{limit} s is longer than the {most} s that partition {} and QOS {} allow", partition.name, qos.name),
+            format!("{limit} s is longer than the {most} s that partition {} allows", partition.name),
             format!("ask for at most {most} s ({})", berth_model::amount::format_time_limit(most)),
         )),
         _ => Ok(limit),
     }
 }
 
-fn check_nodes(partition: &Partition, shape: &berth_model::resources::Shape) -> Result<(), Fault> {
+fn check_nodes(partition: &Partition, shape: &Shape) -> Result<(), Fault> {
     if let Some(most) = partition.max_nodes
         && shape.min_nodes > most
     {

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use berth_model::association::{AssociationKey, Terms};
 use berth_model::policy::{Partition, Policy, Qos};
 use berth_store::{Db, StoreError};
 
@@ -50,13 +51,18 @@ pub struct Catalog {
     rules: Mutex<Option<(Instant, Arc<Rules>)>>,
     members: moka::future::Cache<(String, String), Arc<Membership>>,
     tenants: moka::future::Cache<String, bool>,
+    chains: moka::future::Cache<AssociationKey, Arc<Chain>>,
 }
+
+/// What a user of an account was given, and all above it.
+type Chain = Vec<(AssociationKey, Terms)>;
 
 impl Catalog {
     pub fn new(db: Db) -> Self {
         let members = moka::future::Cache::builder().max_capacity(100_000).time_to_live(FRESH).build();
         let tenants = moka::future::Cache::builder().max_capacity(10_000).time_to_live(FRESH).build();
-        Catalog { db, rules: Mutex::default(), members, tenants }
+        let chains = moka::future::Cache::builder().max_capacity(100_000).time_to_live(FRESH).build();
+        Catalog { db, rules: Mutex::default(), members, tenants, chains }
     }
 
     pub async fn rules(&self) -> Result<Arc<Rules>, StoreError> {
@@ -87,8 +93,19 @@ impl Catalog {
         Ok(membership)
     }
 
-    /// People were changed through this replica.
+    /// What binds a user of an account, from the user up to the tenant.
+    pub async fn chain(&self, key: &AssociationKey) -> Result<Arc<Chain>, StoreError> {
+        if let Some(found) = self.chains.get(key).await {
+            return Ok(found);
+        }
+        let chain = Arc::new(self.db.chain(key).await?);
+        self.chains.insert(key.clone(), chain.clone()).await;
+        Ok(chain)
+    }
+
+    /// People or what they are given were changed through this replica.
     pub fn forget_members(&self) {
+        self.chains.invalidate_all();
         self.members.invalidate_all();
         self.tenants.invalidate_all();
     }

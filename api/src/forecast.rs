@@ -2,7 +2,7 @@
 //! say of a job if that were submitted now.
 //!
 //! The engine is built at the first question, from the snapshot that a leader begins with, and brought up to date at each one. After
-//! [`FORGOTTEN`] without a question the next one begins anew. One question is answered at a time, and at most [`MOST_WAITING`] wait:
+//! [`FORGOTTEN`] the next one begins anew. One question is answered at a time, and at most [`MOST_WAITING`] wait:
 //! each costs a copy of the engine's state and a full plan.
 
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use tokio::sync::{Mutex, Semaphore};
 
 use crate::problem::{Answer, Problem};
 
-/// Less than any event is kept for.
+/// Less than any event is kept for. What has been used since the snapshot, for fair share, is counted by the leader alone: so an engine
+/// is never older than this either.
 const FORGOTTEN: Duration = Duration::from_secs(300);
 const MOST_WAITING: usize = 16;
 
@@ -30,7 +31,7 @@ pub struct Forecasts {
 struct Follower {
     engine: Engine,
     position: Position,
-    asked: Instant,
+    began: Instant,
 }
 
 impl Forecasts {
@@ -42,7 +43,7 @@ impl Forecasts {
     pub async fn ask(&self, job: JobSnapshot) -> Answer<(DryRun, Timestamp)> {
         let _place = self.places.try_acquire().map_err(|_| busy())?;
         let mut follower = self.follower.clone().lock_owned().await;
-        let kept = follower.take().filter(|follower| follower.asked.elapsed() < FORGOTTEN);
+        let kept = follower.take().filter(|follower| follower.began.elapsed() < FORGOTTEN);
         *follower = Some(Follower::follow(&self.db, kept).await?);
         // By the database's clock if that is ahead: the job is not from the future.
         let now = Timestamp::now().max(job.submit_time);
@@ -63,7 +64,7 @@ impl Follower {
                 let (events, position) = db.snapshot().await?;
                 let mut engine = Engine::new();
                 events.into_iter().for_each(|event| engine.apply(event));
-                Follower { engine, position, asked: Instant::now() }
+                Follower { engine, position, began: Instant::now() }
             }
         };
         loop {
@@ -72,7 +73,6 @@ impl Follower {
             let is_all = news.events.is_empty() || !news.is_partial;
             news.events.into_iter().for_each(|event| follower.engine.apply(event));
             if is_all {
-                follower.asked = Instant::now();
                 return Ok(follower);
             }
         }

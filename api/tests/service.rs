@@ -257,3 +257,122 @@ async fn a_policy_says_how_the_queue_is_walked() {
     let (status, stored) = service.call(Method::PUT, "/v1/policy", &service.admin(), Some(policy.clone())).await;
     assert_eq!((status, &stored["queue"]), (StatusCode::OK, &policy["queue"]), "{stored}");
 }
+
+/// What a change answers: status, code of the problem, field.
+fn problem((status, body): &(StatusCode, Value)) -> (u16, String, String) {
+    let text = |field: &str| body[field].as_str().unwrap_or_default().to_owned();
+    (status.as_u16(), text("code"), text("field"))
+}
+
+#[tokio::test]
+async fn of_many_submissions_at_once_as_many_pass_as_the_limit_allows() {
+    let service = TestService::start().await;
+    let admin = service.admin();
+    let path = "/v1/accounts/default?tenant=acme";
+    let limit = json!({ "terms": { "limits": { "grp_submit_jobs": 7 } } });
+    let (status, account) = service.call(Method::PATCH, path, &admin, Some(limit)).await;
+    assert_eq!((status, &account["terms"]["limits"]["grp_submit_jobs"]), (StatusCode::OK, &json!(7)), "{account}");
+    let ann = service.user("ann", "acme");
+    let all = futures::future::join_all((0..20).map(|_| service.call(Method::POST, "/v1/jobs", &ann, Some(echo())))).await;
+    assert_eq!(all.iter().filter(|(status, _)| *status == StatusCode::CREATED).count(), 7);
+    let refused = all.iter().find(|(status, _)| *status != StatusCode::CREATED).unwrap();
+    assert_eq!(problem(refused), (422, "assoc_group_submit_jobs".to_owned(), "account".to_owned()));
+    assert_eq!(refused.1["detail"], "the limit grp_submit_jobs=7 of account/acme/default holds: 7 jobs wait or run, 1 more are submitted");
+    // One ends, and an array of two is one too many, with or without an idempotency key.
+    let job = all.iter().find_map(|(_, body)| body["job_id"].as_u64()).unwrap();
+    service.call(Method::POST, &format!("/v1/jobs/{job}:cancel"), &ann, Some(json!({}))).await;
+    let array = json!({ "script": "#!/bin/sh\ntrue\n", "array": "0-1" });
+    assert_eq!(problem(&service.call(Method::POST, "/v1/jobs", &ann, Some(array.clone())).await).0, 422);
+    let keyed = service.client.post(format!("{}/v1/jobs", service.url)).bearer_auth(&ann).header("idempotency-key", "k").json(&array);
+    assert_eq!(keyed.send().await.unwrap().status(), 422);
+    assert_eq!(service.call(Method::POST, "/v1/jobs", &ann, Some(echo())).await.0, StatusCode::CREATED);
+}
+
+#[tokio::test]
+async fn a_limit_that_can_never_be_met_refuses_the_job_unless_it_may_wait() {
+    let service = TestService::start().await;
+    let (admin, ann) = (service.admin(), service.user("ann", "acme"));
+    let limit = json!({ "limits": { "max_tres_per_job": { "cpu": 4 }, "max_wall_seconds": 3600 } });
+    assert_eq!(service.call(Method::PATCH, "/v1/qos/normal", &admin, Some(limit)).await.0, StatusCode::OK);
+    let wide = json!({ "command": ["true"], "resources": { "tasks": 5 } });
+    let refused = service.call(Method::POST, "/v1/jobs", &ann, Some(wide.clone())).await;
+    assert_eq!(problem(&refused), (422, "qos_max_tres_per_job".to_owned(), "resources.cpus_per_task".to_owned()));
+    assert_eq!(refused.1["detail"], "the limit max_tres_per_job cpu=4 of qos/normal can never be met: the job asks for 5 cpu");
+    let long = json!({ "command": ["true"], "time_limit_seconds": 3601 });
+    let refused = service.call(Method::POST, "/v1/jobs", &ann, Some(long)).await;
+    assert_eq!(problem(&refused), (422, "qos_max_wall_seconds".to_owned(), "time_limit_seconds".to_owned()));
+    let (_, short) = service.call(Method::POST, "/v1/jobs", &ann, Some(echo())).await;
+    let (_, job) = service.call(Method::GET, &format!("/v1/jobs/{}", short["job_id"]), &ann, None).await;
+    assert_eq!(job["time_limit_seconds"], 3600, "the limit is the default of a job that names none");
+    let wait = json!({ "impossible_limit": "wait" });
+    assert_eq!(service.call(Method::PATCH, "/v1/policy", &admin, Some(wait)).await.0, StatusCode::OK);
+    assert_eq!(service.call(Method::POST, "/v1/jobs", &ann, Some(wide.clone())).await.0, StatusCode::CREATED);
+    assert_eq!(service.call(Method::PATCH, "/v1/qos/normal", &admin, Some(json!({ "deny_on_limit": true }))).await.0, StatusCode::OK);
+    assert_eq!(service.call(Method::POST, "/v1/jobs", &ann, Some(wide)).await.0, StatusCode::UNPROCESSABLE_ENTITY);
+}
+
+#[tokio::test]
+async fn terms_are_patched_with_etags_and_checked() {
+    let service = TestService::start().await;
+    let admin = service.admin();
+    let lead = mint(&service.key, &service.request("lea", Some("acme"), "tenant_admin")).unwrap();
+    let put = json!({ "terms": { "fairshare": 20, "limits": { "grp_tres": { "gres/gpu": 8 } } } });
+    let (status, _) = service.call(Method::PUT, "/v1/accounts/ml", &lead, Some(put)).await;
+    assert_eq!(status, StatusCode::OK);
+    let patch = json!({ "terms": { "fairshare": "parent", "limits": { "grp_tres": { "cpu": 100, "gres/gpu": null } } } });
+    let (_, account) = service.call(Method::PATCH, "/v1/accounts/ml", &lead, Some(patch.clone())).await;
+    assert_eq!(account["terms"], json!({ "fairshare": "parent", "limits": { "grp_tres": { "cpu": 100 } } }));
+    let stale = service.client.patch(format!("{}/v1/accounts/ml", service.url)).bearer_auth(&lead).header("if-match", "\"1\"").json(&patch);
+    assert_eq!(stale.send().await.unwrap().status(), 412);
+    for (path, body, expected) in [
+        ("/v1/accounts/ml", json!({ "terms": { "priority": 5 } }), (403, "forbidden", "terms.priority")),
+        (
+            "/v1/accounts/ml",
+            json!({ "terms": { "limits": { "grp_tres": { "license/x": 1 } } } }),
+            (422, "unsupported_tres", "terms.limits.grp_tres"),
+        ),
+        ("/v1/accounts/ml", json!({ "terms": { "grp_jobs": 1 } }), (422, "invalid_field", "terms.grp_jobs")),
+        ("/v1/accounts/none", json!({}), (404, "not_found", "")),
+        ("/v1/policy", json!({ "weight_age": 1 }), (403, "forbidden", "")),
+    ] {
+        let answer = service.call(Method::PATCH, path, &lead, Some(body)).await;
+        let (status, code, field) = expected;
+        assert_eq!(problem(&answer), (status, code.to_owned(), field.to_owned()), "{path}: {}", answer.1);
+    }
+    let never = json!({ "half_life_seconds": 0 });
+    assert_eq!(problem(&service.call(Method::PATCH, "/v1/policy", &admin, Some(never)).await).1, "usage_never_fades");
+    let (_, policy) =
+        service.call(Method::PATCH, "/v1/policy", &admin, Some(json!({ "weight_age": 7, "weight_tres": { "gres/gpu": 3000 } }))).await;
+    assert_eq!((&policy["weight_age"], &policy["weight_qos"]), (&json!(7), &json!(10_000)));
+    let (status, tenant) = service.call(Method::PATCH, "/v1/tenants/acme", &admin, Some(json!({ "terms": { "fairshare": 40 } }))).await;
+    assert_eq!((status, &tenant["terms"]["fairshare"]), (StatusCode::OK, &json!(40)));
+}
+
+#[tokio::test]
+async fn age_counts_from_eligibility() {
+    let service = TestService::start().await;
+    let ann = service.user("ann", "acme");
+    let accrues = async |job: &Value| {
+        let (events, _) = service.db.snapshot().await.unwrap();
+        let found = events.into_iter().find_map(|event| match event {
+            berth_model::event::Event::Job(found) if found.id.0 == job["job_id"].as_u64().unwrap() => Some(found),
+            _ => None,
+        });
+        found.unwrap().accrues_since
+    };
+    let (_, plain) = service.call(Method::POST, "/v1/jobs", &ann, Some(echo())).await;
+    assert!(accrues(&plain).await.is_some());
+    let held = json!({ "command": ["true"], "hold": true });
+    let (_, held) = service.call(Method::POST, "/v1/jobs", &ann, Some(held)).await;
+    assert!(accrues(&held).await.is_none());
+    service.call(Method::POST, &format!("/v1/jobs/{}:release", held["job_id"]), &ann, None).await;
+    assert!(accrues(&held).await.is_some());
+    let after = json!({ "command": ["true"], "dependencies": [format!("afterany:{}", plain["job_id"])] });
+    let (_, after) = service.call(Method::POST, "/v1/jobs", &ann, Some(after)).await;
+    assert!(accrues(&after).await.is_none());
+    service.call(Method::POST, &format!("/v1/jobs/{}:cancel", plain["job_id"]), &ann, Some(json!({}))).await;
+    assert!(accrues(&after).await.is_some());
+    let later = json!({ "command": ["true"], "begin": "2099-01-01T00:00:00Z" });
+    let (_, later) = service.call(Method::POST, "/v1/jobs", &ann, Some(later)).await;
+    assert_eq!(accrues(&later).await.unwrap().to_string(), "2099-01-01T00:00:00Z");
+}

@@ -4,6 +4,7 @@
 pub use sea_orm_migration::prelude::*;
 
 mod decisions;
+mod fair_share;
 mod initial;
 mod simulations;
 
@@ -13,6 +14,11 @@ pub struct Migrator;
 #[async_trait::async_trait]
 impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(initial::Migration), Box::new(decisions::Migration), Box::new(simulations::Migration)]
+        vec![
+            Box::new(initial::Migration),
+            Box::new(decisions::Migration),
+            Box::new(fair_share::Migration),
+            Box::new(simulations::Migration),
+        ]
     }
 }

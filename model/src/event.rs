@@ -6,11 +6,13 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::association::{Association, UsageRow};
 use crate::dependency::DependencyStatus;
 use crate::node::Node;
 use crate::policy::{Partition, Policy, Qos};
 use crate::resources::{NodeAllocation, Shape};
 use crate::state::{Hold, JobState};
+use crate::tres::Charge;
 use crate::{JobId, Name, NodeName, Seconds};
 
 /// A change of the world.
@@ -22,6 +24,16 @@ pub enum Event {
     PartitionRemoved(Name),
     Qos(Qos),
     QosRemoved(Name),
+    /// All of a tenant's places in the tree of shares; none, if the tenant is gone.
+    Associations {
+        tenant: Name,
+        places: Vec<Association>,
+    },
+    /// All use that has ended, and the ends that went into it since the last such event.
+    Usage {
+        rows: Vec<UsageRow>,
+        counted: Vec<(JobId, u32)>,
+    },
     Node(Box<Node>),
     NodeRemoved(NodeName),
     /// A job that is pending or holds nodes.
@@ -61,10 +73,14 @@ pub struct JobSnapshot {
     /// Seconds the job may run.
     pub time_limit: Seconds,
     pub submit_time: Timestamp,
+    /// Since when the job's age counts: since it was eligible. Nothing while it is held or depends on others.
+    pub accrues_since: Option<Timestamp>,
     /// Earliest start: the user's `begin` or the end of a requeue's delay, whichever is later.
     pub not_before: Option<Timestamp>,
     pub deadline: Option<Timestamp>,
     pub nice: i32,
+    /// An operator's own part of the priority.
+    pub site_factor: i32,
     /// Feature expression of `constraint`: any of these sets of features.
     pub constraint: Option<Vec<BTreeSet<String>>>,
     /// All of these must be among the chosen.
@@ -95,12 +111,13 @@ pub struct ArrayProgress {
 }
 
 /// An attempt that holds nodes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunningAttempt {
     pub number: u32,
     /// When the nodes were given, and the clock of the time limit from `started_at` on.
     pub allocated_at: Timestamp,
     pub started_at: Option<Timestamp>,
+    pub charge: Charge,
     /// Nodes still held; one that has cleaned up is no longer listed.
     pub nodes: Vec<NodeAllocation>,
 }

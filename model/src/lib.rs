@@ -3,6 +3,7 @@
 
 pub mod amount;
 pub mod array;
+pub mod association;
 pub mod dependency;
 pub mod environment;
 pub mod event;
@@ -11,6 +12,7 @@ pub mod hostlist;
 pub mod ids;
 pub mod job;
 pub mod layout;
+pub mod limit;
 pub mod node;
 pub mod policy;
 pub mod resources;
@@ -18,6 +20,7 @@ pub mod script;
 pub mod sluid;
 pub mod state;
 pub mod step;
+pub mod tres;
 pub mod validate;
 pub mod verdict;
 pub mod worker;

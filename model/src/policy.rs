@@ -1,14 +1,16 @@
 //! Policy objects that administrators write: partitions, QOS and the cluster's weights.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::association::Limits;
 use crate::state::PartitionState;
+use crate::tres::{Tres, TresCounts, Weight};
 use crate::{Bytes, Name, Seconds};
 
 /// A set of nodes with limits and a priority of its own.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Partition {
@@ -55,6 +57,13 @@ pub struct Partition {
     /// QOS that may be used in it; empty: all.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub allow_qos: BTreeSet<Name>,
+    /// The partition's own QOS: its limits bind all jobs of the partition and win over those of the jobs' QOS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qos: Option<Name>,
+    /// What a job is billed for each unit it holds (`{"cpu": 1, "mem": "0.25G", "gres/gpu": 16}`); empty: its CPUs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, Weight>))]
+    pub billing_weights: BTreeMap<Tres, Weight>,
 }
 
 fn all_nodes() -> String {
@@ -88,6 +97,8 @@ impl Partition {
             allow_tenants: BTreeSet::new(),
             allow_accounts: BTreeSet::new(),
             allow_qos: BTreeSet::new(),
+            qos: None,
+            billing_weights: BTreeMap::new(),
         }
     }
 
@@ -98,7 +109,7 @@ impl Partition {
 }
 
 /// Quality of service: a priority and limits that jobs choose by name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Qos {
@@ -113,18 +124,184 @@ pub struct Qos {
     pub allow_tenants: BTreeSet<Name>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// Its jobs' use counts so many times; 0 is free.
+    #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    pub usage_factor: f64,
+    /// Multiplies the resource limits of associations for its jobs.
+    #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    pub limit_factor: f64,
+    /// Its limits win over those of the partition's QOS.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub over_partition_qos: bool,
+    /// A job that breaks one of its limits by itself is refused, whatever the policy says.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deny_on_limit: bool,
+    /// Limits of all its jobs, and of each.
+    #[serde(default, skip_serializing_if = "Limits::is_empty")]
+    pub limits: Limits,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_jobs_per_user: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_jobs_per_account: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_submit_jobs_per_user: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_submit_jobs_per_account: Option<u32>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, u64>))]
+    pub max_tres_per_user: TresCounts,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, u64>))]
+    pub max_tres_per_account: TresCounts,
+    /// What a user's running jobs may still use until their time limits, in resource-minutes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, u64>))]
+    pub max_tres_run_minutes_per_user: TresCounts,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, u64>))]
+    pub max_tres_run_minutes_per_account: TresCounts,
+    /// The least that a job must ask for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, u64>))]
+    pub min_tres_per_job: TresCounts,
 }
 
-/// The cluster's weights. A job's priority is Σ weight × factor, each factor in 0..=1 (Slurm's multifactor plugin).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+fn whole() -> f64 {
+    1.0
+}
+fn is_whole(factor: &f64) -> bool {
+    *factor == 1.0
+}
+
+impl Qos {
+    /// A QOS of no priority and no limits.
+    pub fn named(name: Name) -> Self {
+        Qos {
+            name,
+            priority: 0,
+            max_time_seconds: None,
+            allow_tenants: BTreeSet::new(),
+            description: None,
+            usage_factor: 1.0,
+            limit_factor: 1.0,
+            over_partition_qos: false,
+            deny_on_limit: false,
+            limits: Limits::default(),
+            max_jobs_per_user: None,
+            max_jobs_per_account: None,
+            max_submit_jobs_per_user: None,
+            max_submit_jobs_per_account: None,
+            max_tres_per_user: TresCounts::new(),
+            max_tres_per_account: TresCounts::new(),
+            max_tres_run_minutes_per_user: TresCounts::new(),
+            max_tres_run_minutes_per_account: TresCounts::new(),
+            min_tres_per_job: TresCounts::new(),
+        }
+    }
+
+    /// Something binds its jobs.
+    pub fn has_limits(&self) -> bool {
+        let counts = [self.max_jobs_per_user, self.max_jobs_per_account, self.max_submit_jobs_per_user, self.max_submit_jobs_per_account];
+        let maps = [
+            &self.max_tres_per_user,
+            &self.max_tres_per_account,
+            &self.max_tres_run_minutes_per_user,
+            &self.max_tres_run_minutes_per_account,
+            &self.min_tres_per_job,
+        ];
+        let is_bound = counts.iter().any(Option::is_some) || maps.iter().any(|map| !map.is_empty());
+        is_bound || !self.limits.is_empty() || self.max_time_seconds.is_some()
+    }
+
+    /// The longest time limit of its jobs.
+    pub fn max_time(&self) -> Option<Seconds> {
+        self.max_time_seconds.into_iter().chain(self.limits.max_wall_seconds).min()
+    }
+}
+
+/// How a partition's billing weights make one number of a job's resources.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Billing {
+    /// All weighted counts together.
+    #[default]
+    Sum,
+    /// The greatest of what is bound to nodes, and all the rest.
+    MaxTres,
+    /// All GRES, the greatest of CPUs, memory and nodes, and all the rest.
+    MaxTresGres,
+}
+
+/// How usage becomes the fair-share factor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum FairShareRule {
+    /// Users ranked by a walk of the tree: a user never falls behind one of a worse-off account.
+    #[default]
+    FairTree,
+    /// 2^(−U/S): 0.5 is exactly on share.
+    Classic,
+}
+
+/// When all usage is set to nothing, in UTC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum UsageReset {
+    #[default]
+    None,
+    Daily,
+    /// Sunday, 00:00.
+    Weekly,
+    Monthly,
+    Quarterly,
+    Yearly,
+}
+
+/// What becomes of a submission that breaks a limit by itself, so that it could never start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ImpossibleLimit {
+    #[default]
+    Refuse,
+    /// It waits, with a verdict, until the limit is raised.
+    Wait,
+}
+
+/// The cluster's weights and rules. A job's priority is Σ weight × factor, each factor in 0..=1 (Slurm's multifactor plugin).
+///
+/// By default a QOS weighs more than fair share, and fair share more than age or the partition.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Policy {
     pub weight_age: u32,
+    pub weight_fairshare: u32,
+    pub weight_job_size: u32,
+    pub weight_association: u32,
     pub weight_partition: u32,
     pub weight_qos: u32,
+    /// For each resource its part of the partition's total; `{"gres/gpu": 3000}`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, Weight>))]
+    pub weight_tres: BTreeMap<Tres, Weight>,
+    /// Small jobs get the size factor instead of large ones.
+    pub favor_small: bool,
+    /// The size factor is the job's CPUs over its time limit in minutes.
+    pub small_relative_to_time: bool,
     /// Waiting longer than this adds nothing more.
     pub max_age_seconds: Seconds,
+    /// Use counts half after so long; 0: it never fades.
+    pub half_life_seconds: Seconds,
+    pub usage_reset: UsageReset,
+    pub fair_share_rule: FairShareRule,
+    pub billing: Billing,
+    /// Limits in resource-minutes and wall time count what a job may use up to its time limit, not only what has been used.
+    pub safe_limits: bool,
+    pub impossible_limit: ImpossibleLimit,
     /// Silence of a node after which it kills what it runs, and the scheduler, a little later, places that elsewhere.
     pub node_timeout_seconds: Seconds,
     /// Time between SIGTERM and SIGKILL.
@@ -174,9 +351,21 @@ impl Default for Policy {
     fn default() -> Self {
         Policy {
             weight_age: 1000,
+            weight_fairshare: 5000,
+            weight_job_size: 0,
+            weight_association: 0,
             weight_partition: 1000,
             weight_qos: 10_000,
+            weight_tres: BTreeMap::new(),
+            favor_small: false,
+            small_relative_to_time: false,
             max_age_seconds: 7 * 86_400,
+            half_life_seconds: 7 * 86_400,
+            usage_reset: UsageReset::None,
+            fair_share_rule: FairShareRule::FairTree,
+            billing: Billing::Sum,
+            safe_limits: true,
+            impossible_limit: ImpossibleLimit::Refuse,
             node_timeout_seconds: 60,
             kill_wait_seconds: 30,
             requeue_delay_seconds: 5,

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
+use crate::tres::{Tres, TresCounts};
 use crate::{Bytes, Fault, NodeName};
 
 /// A count of GPUs, of one kind or of any. Read from `8`, `"h100:8"` or `{"type": "h100", "count": 8}`.
@@ -159,6 +160,48 @@ pub struct Shape {
     pub memory: MemoryDemand,
     pub gpus: GpuDemand,
     pub exclusive: bool,
+}
+
+impl Shape {
+    /// The fewest nodes that it can be on; required nodes may make them more.
+    pub fn least_nodes(&self) -> u32 {
+        self.min_nodes.max(self.tasks_per_node.map_or(1, |per_node| self.tasks.div_ceil(per_node.max(1)))).max(1)
+    }
+
+    /// The least that a job of this shape holds, on its fewest nodes. Whole nodes may give it more.
+    pub fn least_counts(&self) -> TresCounts {
+        let nodes = u64::from(self.least_nodes());
+        let cpus = u64::from(self.tasks).saturating_mul(self.cpus_per_task.into()).max(nodes);
+        let (kind, gpus) = match &self.gpus {
+            GpuDemand::None => (None, 0),
+            GpuDemand::Total(gpus) => (gpus.kind.clone(), u64::from(gpus.count)),
+            GpuDemand::PerNode(gpus) => (gpus.kind.clone(), u64::from(gpus.count).saturating_mul(nodes)),
+            GpuDemand::PerTask(gpus) => (gpus.kind.clone(), u64::from(gpus.count).saturating_mul(self.tasks.into())),
+        };
+        let memory = match self.memory {
+            MemoryDemand::WholeNode => 0,
+            MemoryDemand::PerNode(bytes) => bytes.0.saturating_mul(nodes),
+            MemoryDemand::PerCpu(bytes) => bytes.0.saturating_mul(cpus),
+            MemoryDemand::PerGpu(bytes) => bytes.0.saturating_mul(gpus),
+        };
+        let mut counts = TresCounts::from([(Tres::Cpu, cpus), (Tres::Mem, memory >> 20), (Tres::Node, nodes)]);
+        if gpus > 0 {
+            counts.insert(Tres::Gpu, gpus);
+            counts.extend(kind.map(|kind| (Tres::GpuType(kind), gpus)));
+        }
+        counts
+    }
+
+    /// The most that one of its fewest nodes gives, spread evenly.
+    pub fn least_on_node(&self) -> TresCounts {
+        let nodes = self.least_nodes();
+        let tasks = self.tasks.div_ceil(nodes);
+        let gpus = match &self.gpus {
+            GpuDemand::Total(gpus) => GpuDemand::Total(Gpus { kind: gpus.kind.clone(), count: gpus.count.div_ceil(nodes) }),
+            other => other.clone(),
+        };
+        Shape { min_nodes: 1, max_nodes: 1, tasks, tasks_per_node: None, gpus, ..self.clone() }.least_counts()
+    }
 }
 
 impl ResourceRequest {

@@ -34,10 +34,11 @@ pub struct Verdict {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PriorityFactor {
-    pub name: String,
-    /// The factor, 0 to 1.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub name: std::borrow::Cow<'static, str>,
+    /// The factor, 0 to 1; `site` and `nice` are whole numbers.
     pub raw: f64,
-    pub weight: i64,
+    pub weight: f64,
     /// raw × weight.
     pub value: f64,
 }

@@ -18,6 +18,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 
 use crate::SchedulerMetrics;
+use crate::accounts::{self, ShareTrees};
 use crate::record::Recorder;
 use crate::written::Written;
 
@@ -60,6 +61,8 @@ pub async fn lead(db: &Db, lease: &mut Lease, metrics: &SchedulerMetrics, stoppi
             chores_at = Instant::now();
             lease.renew().await?;
             term.lose_silent_nodes(lease).await?;
+            let events = accounts::fold_ended(db, lease.epoch(), &term.policy).await?;
+            term.apply(events)?;
             is_changed |= term.keep_record(lease).await?;
         }
         let now = Timestamp::now();
@@ -67,6 +70,9 @@ pub async fn lead(db: &Db, lease: &mut Lease, metrics: &SchedulerMetrics, stoppi
             let (plan, number) = term.plan(now)?;
             metrics.pending.set(term.engine.engine().queue_depth() as i64);
             is_changed = term.commit(lease, &plan, number).await?;
+            if term.shares.is_due() {
+                term.shares.write(db, lease.epoch(), now, term.engine.engine().shares()).await?;
+            }
             if let Some(oldest) = heard.take() {
                 // Two clocks of one site: a small lead of the database's is no time at all.
                 metrics.decision.observe((Timestamp::now().as_microsecond() - oldest.as_microsecond()).max(0) as f64 / 1e6);
@@ -104,6 +110,7 @@ struct Term<'a> {
     position: Position,
     run_ids: RunIds,
     written: Written,
+    shares: ShareTrees,
     began: Instant,
     /// When the last full plan was made, and what it cost.
     full: Option<(Instant, Duration)>,
@@ -113,7 +120,7 @@ struct Term<'a> {
 
 impl<'a> Term<'a> {
     async fn begin(db: &'a Db, metrics: &'a SchedulerMetrics, lease: &Lease) -> Result<Term<'a>, StoreError> {
-        let (events, position) = db.snapshot().await?;
+        let (events, position) = snapshot(db, lease).await?;
         let mut term = Term {
             db,
             metrics,
@@ -122,6 +129,7 @@ impl<'a> Term<'a> {
             position,
             run_ids: RunIds::new(1, None),
             written: Written::default(),
+            shares: ShareTrees::new(),
             began: Instant::now(),
             full: None,
             checkpoint_at: Instant::now(),
@@ -133,8 +141,8 @@ impl<'a> Term<'a> {
 
     /// The engine anew, from a snapshot. The record of decisions can be replayed from here on.
     fn checkpoint(&mut self, events: Vec<Event>) -> Result<Option<DecisionChunk>, StoreError> {
-        let policy = events.iter().find_map(|event| if let Event::Policy(policy) = event { Some(*policy) } else { None });
-        let is_on = policy.unwrap_or(self.policy).decision_keep_seconds > 0;
+        let policy = events.iter().find_map(|event| if let Event::Policy(policy) = event { Some(policy) } else { None });
+        let is_on = policy.unwrap_or(&self.policy).decision_keep_seconds > 0;
         let rest = self.engine.checkpoint(Timestamp::now(), is_on).map_err(corrupt)?;
         (self.full, self.checkpoint_at) = (None, Instant::now());
         self.apply(events)?;
@@ -151,7 +159,7 @@ impl<'a> Term<'a> {
         if self.checkpoint_at.elapsed() < CHECKPOINT_EVERY {
             return Ok(false);
         }
-        let (events, position) = self.db.snapshot().await?;
+        let (events, position) = snapshot(self.db, lease).await?;
         self.position = position;
         if let Some(chunk) = self.checkpoint(events)? {
             self.db.write_decisions(lease.epoch(), &chunk).await?;
@@ -182,7 +190,7 @@ impl<'a> Term<'a> {
     fn apply(&mut self, events: Vec<Event>) -> Result<(), StoreError> {
         for event in events {
             match &event {
-                Event::Policy(policy) => self.policy = *policy,
+                Event::Policy(policy) => self.policy = policy.clone(),
                 Event::JobGone(job) => {
                     self.written.forget(*job);
                 }
@@ -219,7 +227,13 @@ impl<'a> Term<'a> {
         let starts: Vec<NewAttempt> = plan
             .starts
             .iter()
-            .map(|s| NewAttempt { job: s.job, array_index: s.array_index, nodes: s.nodes.clone(), run_id: self.run_ids.issue(unix_ms) })
+            .map(|s| NewAttempt {
+                job: s.job,
+                array_index: s.array_index,
+                nodes: s.nodes.clone(),
+                charge: s.charge.clone(),
+                run_id: self.run_ids.issue(unix_ms),
+            })
             .collect();
         let decision = Decision { epoch: lease.epoch, plan: number, at: plan.now };
         let committed = self.db.commit_starts(lease.epoch(), &decision, &starts).await?;
@@ -260,6 +274,12 @@ impl<'a> Term<'a> {
         }
         Ok(())
     }
+}
+
+/// Everything the engine must know. What has ended is in rows of usage before, so that rows and what runs are all there is.
+async fn snapshot(db: &Db, lease: &Lease) -> Result<(Vec<Event>, Position), StoreError> {
+    accounts::fold_ended(db, lease.epoch(), &db.policy().await?.value).await?;
+    db.snapshot().await
 }
 
 /// Writing into memory fails only if compressing does.

@@ -3,6 +3,7 @@
 //! The loop holds no truth of its own. When anything fails it drops the engine, takes a new snapshot and goes on; when the lease is
 //! lost it becomes a standby again.
 
+mod accounts;
 mod lead;
 mod metrics;
 pub mod record;

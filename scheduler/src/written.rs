@@ -52,9 +52,10 @@ impl Written {
     }
 }
 
-/// Ages move every priority a little with every plan; that alone is never written.
+/// Ages and usage move every priority a little with every plan; less than a hundredth of it is not written.
 fn differs(old: &JobVerdict, new: &JobVerdict) -> bool {
-    old.verdicts != new.verdicts
+    (old.priority.total - new.priority.total).abs().saturating_mul(100) > old.priority.total.abs()
+        || old.verdicts != new.verdicts
         || old.planned_start != new.planned_start
         || old.priority.rank != new.priority.rank
         || old.ahead != new.ahead

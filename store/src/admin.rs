@@ -1,6 +1,7 @@
 //! Tenants, accounts, users, associations, partitions, QOS and the cluster's policy: read, put by name, delete. A put is idempotent;
 //! with an expected version it fails if the object has changed since.
 
+use berth_model::association::Terms;
 use berth_model::policy::{Partition, Policy, Qos};
 use sea_orm::{ActiveModelTrait, ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use serde::Serialize;
@@ -8,6 +9,7 @@ use serde::de::DeserializeOwned;
 use sqlx::types::Json;
 
 use crate::entity::{account, association, partition, qos, tenant, user};
+use crate::shares;
 use crate::wake::Topic;
 use crate::{Db, StoreError};
 
@@ -61,7 +63,9 @@ impl Db {
             .bind(name)
             .execute(&mut *tx)
             .await?;
+        shares::changed(&mut tx, name).await?;
         tx.commit().await?;
+        self.wake.notify(Topic::Events);
         self.tenant(name).await
     }
 
@@ -71,11 +75,14 @@ impl Db {
         expected: Option<i64>,
         display_name: Option<Option<String>>,
         is_suspended: Option<bool>,
+        terms: Option<&Terms>,
     ) -> Result<tenant::Model, StoreError> {
         let found = self.tenant(name).await?;
         check_version(expected, Some(found.version), &format!("tenant {name}"))?;
+        let mut tx = self.pool.begin().await?;
         let updated: u64 = sqlx::query(
-            "update tenants set display_name = case when $3 then $4 else display_name end, is_suspended = coalesce($5, is_suspended), version = version + 1
+            "update tenants set display_name = case when $3 then $4 else display_name end, is_suspended = coalesce($5, is_suspended),
+                 terms = coalesce($6, terms), version = version + 1
              where name = $1 and version = $2",
         )
         .bind(name)
@@ -83,12 +90,16 @@ impl Db {
         .bind(display_name.is_some())
         .bind(display_name.flatten())
         .bind(is_suspended)
-        .execute(&self.pool)
+        .bind(terms.map(Json))
+        .execute(&mut *tx)
         .await?
         .rows_affected();
         if updated == 0 {
             return Err(StoreError::StaleVersion(format!("tenant {name}")));
         }
+        shares::changed(&mut tx, name).await?;
+        tx.commit().await?;
+        self.wake.notify(Topic::Events);
         self.tenant(name).await
     }
 
@@ -102,7 +113,8 @@ impl Db {
             name,
             "delete from tenants where name = $1",
         )
-        .await
+        .await?;
+        self.tell_shares(name).await
     }
 
     async fn delete_unused(&self, what: &str, name: &str, used: &'static str, key: &str, delete: &'static str) -> Result<(), StoreError> {
@@ -139,6 +151,7 @@ impl Db {
         expected: Option<i64>,
         parent: Option<String>,
         description: Option<String>,
+        terms: &Terms,
     ) -> Result<account::Model, StoreError> {
         let found = account::Entity::find_by_id((tenant.to_owned(), name.to_owned())).one(&self.orm).await?;
         check_version(expected, found.as_ref().map(|f| f.version), &format!("account {name}"))?;
@@ -173,10 +186,13 @@ impl Db {
             name: Set(name.to_owned()),
             parent: Set(parent),
             description: Set(description),
+            terms: Set(serde_json::to_value(terms)?),
             version: Set(found.as_ref().map_or(1, |f| f.version + 1)),
             ..Default::default()
         };
-        Ok(if found.is_some() { model.update(&self.orm).await? } else { model.insert(&self.orm).await? })
+        let stored = if found.is_some() { model.update(&self.orm).await? } else { model.insert(&self.orm).await? };
+        self.tell_shares(tenant).await?;
+        Ok(stored)
     }
 
     pub async fn delete_account(&self, tenant: &str, name: &str) -> Result<(), StoreError> {
@@ -197,7 +213,7 @@ impl Db {
             });
         }
         account::Entity::delete_by_id((tenant.to_owned(), name.to_owned())).exec(&self.orm).await?;
-        Ok(())
+        self.tell_shares(tenant).await
     }
 
     pub async fn users(&self, tenant: &str, after: &str, limit: u64) -> Result<Vec<user::Model>, StoreError> {
@@ -240,7 +256,7 @@ impl Db {
     pub async fn delete_user(&self, tenant: &str, name: &str) -> Result<(), StoreError> {
         self.user(tenant, name).await?;
         user::Entity::delete_by_id((tenant.to_owned(), name.to_owned())).exec(&self.orm).await?;
-        Ok(())
+        self.tell_shares(tenant).await
     }
 
     async fn require_account(&self, tenant: &str, name: &str, field: &str) -> Result<(), StoreError> {
@@ -282,7 +298,9 @@ impl Db {
         tenant: &str,
         account: &str,
         user: &str,
+        expected: Option<i64>,
         is_manager: bool,
+        terms: &Terms,
     ) -> Result<association::Model, StoreError> {
         self.require_account(tenant, account, "account").await?;
         if self.find_user(tenant, user).await?.is_none() {
@@ -294,16 +312,27 @@ impl Db {
             )
             .into());
         }
-        sqlx::query(
-            "insert into associations as a (tenant, account, user_name, is_manager) values ($1, $2, $3, $4)
-             on conflict (tenant, account, user_name) do update set is_manager = $4, version = a.version + 1",
+        let mut tx = self.pool.begin().await?;
+        let written = sqlx::query(
+            "insert into associations as a (tenant, account, user_name, is_manager, terms) select $1, $2, $3, $4, $5
+             where $6::bigint is null or exists (select from associations where tenant = $1 and account = $2 and user_name = $3)
+             on conflict (tenant, account, user_name) do update set is_manager = $4, terms = $5, version = a.version + 1
+             where $6::bigint is null or a.version = $6",
         )
         .bind(tenant)
         .bind(account)
         .bind(user)
         .bind(is_manager)
-        .execute(&self.pool)
+        .bind(Json(terms))
+        .bind(expected)
+        .execute(&mut *tx)
         .await?;
+        if written.rows_affected() == 0 {
+            return Err(StoreError::StaleVersion(format!("association of {user} with {account}")));
+        }
+        shares::changed(&mut tx, tenant).await?;
+        tx.commit().await?;
+        self.wake.notify(Topic::Events);
         self.association(tenant, account, user).await
     }
 
@@ -318,7 +347,7 @@ impl Db {
     pub async fn delete_association(&self, tenant: &str, account: &str, user: &str) -> Result<(), StoreError> {
         self.association(tenant, account, user).await?;
         association::Entity::delete_by_id((tenant.to_owned(), account.to_owned(), user.to_owned())).exec(&self.orm).await?;
-        Ok(())
+        self.tell_shares(tenant).await
     }
 
     // Partitions, QOS, policy ---------------------------------------------------------------------------------------

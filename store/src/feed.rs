@@ -11,6 +11,7 @@ use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos};
 use berth_model::resources::NodeAllocation;
 use berth_model::state::JobState;
+use berth_model::tres::Charge;
 use berth_model::{JobId, Name, NodeName};
 use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection};
@@ -18,6 +19,7 @@ use sqlx::{FromRow, PgConnection};
 use crate::db::At;
 use crate::jobs::submit::{Planning, indices_of};
 use crate::{Db, StoreError};
+use crate::{shares, usage};
 
 /// How far the feed has been read: the transaction id below which all is known, as text of `xid8`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +47,7 @@ impl Db {
         sqlx::query("set transaction isolation level repeatable read read only").execute(&mut *tx).await?;
         let xid: i64 = sqlx::query_scalar("select pg_snapshot_xmin(pg_current_snapshot())::text::bigint").fetch_one(&mut *tx).await?;
         let mut events = cluster(&mut tx).await?;
+        events.push(Event::Usage { rows: usage::rows(&mut tx).await?, counted: Vec::new() });
         events.extend(jobs(&mut tx, None).await?);
         tx.commit().await?;
         // Transactions at or above the snapshot's oldest running one are read again; that changes nothing where they were seen.
@@ -64,7 +67,7 @@ impl Db {
     pub async fn read_feed(&self, position: &mut Position) -> Result<News, StoreError> {
         let mut connection = self.pool.acquire().await?;
         let rows: Vec<FeedRow> = sqlx::query_as(
-            "select xid::text::bigint as xid, seq, at, kind, job_id, node from events
+            "select xid::text::bigint as xid, seq, at, kind, tenant, job_id, node from events
              where (xid, seq) > ($1::text::xid8, $2) and xid < pg_snapshot_xmin(pg_current_snapshot())
              order by xid, seq limit $3",
         )
@@ -87,10 +90,12 @@ impl Db {
         let next = Position { xid: last.xid, seq: last.seq };
         let mut changed_jobs = BTreeSet::new();
         let mut changed_nodes = BTreeSet::new();
+        let mut changed_tenants = BTreeSet::new();
         let mut is_policy_changed = false;
         for row in &rows {
             changed_jobs.extend(row.job_id);
             changed_nodes.extend(row.node.clone().filter(|_| row.kind.starts_with("node.")));
+            changed_tenants.extend(row.tenant.clone().filter(|_| row.kind == "shares.changed"));
             is_policy_changed |= row.kind.starts_with("policy.");
         }
         let mut events = Vec::new();
@@ -98,6 +103,10 @@ impl Db {
             events.push(policy(&mut connection).await?);
             events.extend(partitions(&mut connection).await?);
             events.extend(qos(&mut connection).await?);
+        }
+        if !changed_tenants.is_empty() {
+            let names: Vec<String> = changed_tenants.into_iter().collect();
+            events.extend(shares::associations(&mut connection, Some(&names)).await?);
         }
         if !changed_nodes.is_empty() {
             let names: Vec<String> = changed_nodes.into_iter().collect();
@@ -129,6 +138,7 @@ struct FeedRow {
     seq: i64,
     at: At,
     kind: String,
+    tenant: Option<String>,
     job_id: Option<i64>,
     node: Option<String>,
 }
@@ -137,6 +147,7 @@ async fn cluster(connection: &mut PgConnection) -> Result<Vec<Event>, StoreError
     let mut events = vec![policy(connection).await?];
     events.extend(partitions(connection).await?);
     events.extend(qos(connection).await?);
+    events.extend(shares::associations(connection, None).await?);
     events.extend(nodes(connection, None).await?);
     Ok(events)
 }
@@ -205,7 +216,9 @@ struct LiveJob {
     planning: Json<Planning>,
     time_limit: i64,
     nice: i32,
+    site_factor: i32,
     submit_time: At,
+    accrues_since: Option<At>,
     not_before: Option<At>,
     deadline: Option<At>,
     is_expedited: bool,
@@ -215,6 +228,7 @@ struct LiveJob {
     attempt: i32,
     allocated_at: Option<At>,
     started_at: Option<At>,
+    charge: Option<Json<Charge>>,
     held: Option<Json<Vec<NodeAllocation>>>,
     dependencies: Option<Json<Vec<DependencyFields>>>,
     corresponding: Option<Json<Vec<CorrespondingFields>>>,
@@ -223,10 +237,10 @@ struct LiveJob {
 pub(crate) async fn jobs(connection: &mut PgConnection, only: Option<&[i64]>) -> Result<Vec<Event>, StoreError> {
     let rows: Vec<LiveJob> = sqlx::query_as(
         "select j.job_id, j.tenant, j.account, j.user_name, j.partition, j.qos, j.name, j.state, j.hold, j.planning, j.time_limit, j.nice,
-             j.submit_time, j.not_before, j.deadline, j.is_expedited, j.failed_nodes, j.array_pending::text as array_pending,
+             j.site_factor, j.submit_time, j.accrues_since, j.not_before, j.deadline, j.is_expedited, j.failed_nodes, j.array_pending::text as array_pending,
              case when j.array_total is not null then (select count(*) from jobs t where t.array_job_id = j.job_id
                  and t.state in ('allocated', 'running', 'suspended', 'completing')) end as array_running,
-             j.attempt, a.allocated_at, a.started_at,
+             j.attempt, a.allocated_at, a.started_at, a.charge,
              case when j.state <> 'pending' then (select jsonb_agg(s.allocation order by s.node_index) from assignments s
                  where s.job_id = j.job_id and s.attempt = j.attempt) end as held,
              case when j.state = 'pending' then (select jsonb_agg(jsonb_build_array(d.on_job_id, d.kind, d.delay_minutes,
@@ -278,6 +292,7 @@ impl LiveJob {
             number: self.attempt as u32,
             allocated_at: allocated_at.0,
             started_at: self.started_at.map(|at| at.0),
+            charge: self.charge.map(|c| c.0).unwrap_or_default(),
             nodes: self.held.map(|h| h.0).unwrap_or_default(),
         });
         let mut dependencies =
@@ -299,9 +314,11 @@ impl LiveJob {
             shape: planning.shape,
             time_limit: self.time_limit.max(0) as u64,
             submit_time: self.submit_time.0,
+            accrues_since: self.accrues_since.map(|at| at.0),
             not_before: self.not_before.map(|at| at.0),
             deadline: self.deadline.map(|at| at.0),
             nice: self.nice,
+            site_factor: self.site_factor,
             constraint: planning.constraint,
             required_nodes: planning.required_nodes,
             excluded_nodes,
@@ -353,7 +370,7 @@ fn dependency_status((job, kind, delay_minutes, progress): DependencyFields) -> 
     Ok(DependencyStatus { on: Dependency { kind, job: JobId(job as u64), task: None, delay_minutes: delay_minutes as u32 }, progress })
 }
 
-fn name(text: &str) -> Result<Name, StoreError> {
+pub(crate) fn name(text: &str) -> Result<Name, StoreError> {
     Name::new(text).map_err(|_| StoreError::Corrupt(format!("name {text:?}")))
 }
 

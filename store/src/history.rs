@@ -35,6 +35,7 @@ struct PastRow {
     planning: Json<Planning>,
     time_limit: i64,
     nice: i32,
+    site_factor: i32,
     submit_time: At,
     not_before: Option<At>,
     start_time: At,
@@ -48,7 +49,7 @@ impl Db {
     /// their own.
     pub async fn history(&self, from: Timestamp, to: Timestamp, most: usize) -> Result<Vec<PastJob>, StoreError> {
         let rows: Vec<PastRow> = sqlx::query_as(
-            "select job_id, tenant, account, user_name, partition, qos, name, planning, time_limit, nice, submit_time, not_before,
+            "select job_id, tenant, account, user_name, partition, qos, name, planning, time_limit, nice, site_factor, submit_time, not_before,
                  start_time, end_time, restarts,
                  coalesce((select sum(greatest(extract(epoch from a.ended_at - a.started_at), 0)) from attempts a
                      where a.job_id = j.job_id and a.attempt < j.attempt), 0)::bigint as lost
@@ -82,9 +83,11 @@ impl PastRow {
             shape: planning.shape,
             time_limit: self.time_limit.max(1) as u64,
             submit_time: self.submit_time.0,
+            accrues_since: Some(self.submit_time.0),
             not_before: self.not_before.map(|at| at.0).filter(|at| *at <= self.start_time.0),
             deadline: None,
             nice: self.nice,
+            site_factor: self.site_factor,
             constraint: planning.constraint,
             required_nodes: planning.required_nodes,
             excluded_nodes: planning.excluded_nodes,

@@ -20,8 +20,10 @@ pub mod nodes;
 pub mod plan;
 pub mod reports;
 pub mod settle;
+pub mod shares;
 pub mod simulations;
 pub mod steps;
+pub mod usage;
 pub mod wake;
 pub mod workers;
 

@@ -5,6 +5,7 @@ use berth_model::layout;
 use berth_model::resources::NodeAllocation;
 use berth_model::state::JobState;
 use berth_model::step::{NodeStep, StopReason, deciding_step};
+use berth_model::tres::Charge;
 use berth_model::verdict::{Decision, JobVerdict};
 use berth_model::{JobId, RunId};
 
@@ -23,6 +24,7 @@ pub struct NewAttempt {
     /// The task of an array that starts; it becomes a job of its own.
     pub array_index: Option<u32>,
     pub nodes: Vec<NodeAllocation>,
+    pub charge: Charge,
     pub run_id: RunId,
 }
 
@@ -248,7 +250,7 @@ async fn write_attempts(
     starts: &[NewAttempt],
     rows: &[(usize, SplitTask)],
 ) -> Result<Vec<String>, StoreError> {
-    let mut attempts = Columns5::default();
+    let mut attempts = AttemptColumns::default();
     let mut assignments = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut steps = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut parts = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -260,6 +262,7 @@ async fn write_attempts(
         attempts.2.push(start.run_id.to_string());
         attempts.3.push(serde_json::to_string(&names)?);
         attempts.4.push(serde_json::to_string(&start.nodes)?);
+        attempts.5.push(serde_json::to_string(&start.charge)?);
         // A gang of one is ready when its only node is: it goes without asking.
         let phase = if start.nodes.len() == 1 { "go" } else { "prepare" };
         for (position, node) in start.nodes.iter().enumerate() {
@@ -292,15 +295,17 @@ async fn write_attempts(
     }
     let nodes = assignments.0.clone();
     sqlx::query(
-        "insert into attempts (job_id, attempt, run_id, nodes, allocation, decision)
-         select u.job_id, u.attempt, u.run_id, array(select json_array_elements_text(u.nodes::json)), u.allocation::jsonb, $6
-         from unnest($1::bigint[], $2::int[], $3::text[], $4::text[], $5::text[]) as u (job_id, attempt, run_id, nodes, allocation)",
+        "insert into attempts (job_id, attempt, run_id, nodes, allocation, charge, decision)
+         select u.job_id, u.attempt, u.run_id, array(select json_array_elements_text(u.nodes::json)), u.allocation::jsonb, u.charge::jsonb, $7
+         from unnest($1::bigint[], $2::int[], $3::text[], $4::text[], $5::text[], $6::text[])
+             as u (job_id, attempt, run_id, nodes, allocation, charge)",
     )
     .bind(attempts.0)
     .bind(attempts.1)
     .bind(attempts.2)
     .bind(attempts.3)
     .bind(attempts.4)
+    .bind(attempts.5)
     .bind(sqlx::types::Json(decision))
     .execute(&mut *tx)
     .await?;
@@ -346,7 +351,7 @@ async fn write_attempts(
     Ok(nodes)
 }
 
-type Columns5 = (Vec<i64>, Vec<i32>, Vec<String>, Vec<String>, Vec<String>);
+type AttemptColumns = (Vec<i64>, Vec<i32>, Vec<String>, Vec<String>, Vec<String>, Vec<String>);
 
 fn first_step(row: &SplitTask, nodes: &[NodeAllocation]) -> Vec<NodeStep> {
     if row.is_script {

@@ -13,6 +13,7 @@ use sqlx::types::Json;
 
 use crate::StoreError;
 use crate::events::{self, NewEvent};
+use crate::jobs::accrual::accrue;
 use crate::jobs::array::settle_array;
 
 /// Launch failures of one job that are blamed on nodes before it is held for a person to look at (Slurm's MaxBatchRequeue).
@@ -287,6 +288,7 @@ async fn run_again(tx: &mut PgConnection, attempt: &OpenAttempt, end: AttemptEnd
     sqlx::query(
         "update jobs set state = 'pending', restarts = restarts + 1, start_time = null, reason = $2, is_expedited = $3,
              hold = coalesce(hold, case when $4 then 'admin' end),
+             accrues_since = case when hold is null and not $4 then accrues_since end,
              not_before = case when $5 then now() + interval '1 second' *
                  coalesce((select (spec->>'requeue_delay_seconds')::double precision from policy), 5) end,
              version = version + 1
@@ -401,6 +403,10 @@ async fn release_dependants(tx: &mut PgConnection, ended: &[(i64, JobState)]) ->
 }
 
 pub(crate) async fn tell_dependants(tx: &mut PgConnection, jobs: Vec<i64>) -> Result<(), StoreError> {
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    accrue(tx, &jobs).await?;
     let events: Vec<NewEvent> =
         jobs.into_iter().map(|job| NewEvent { kind: "job.dependency_changed", job_id: Some(job), ..NewEvent::default() }).collect();
     events::append(tx, &events).await

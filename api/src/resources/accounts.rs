@@ -4,6 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use berth_model::Name;
+use berth_model::association::Terms;
+use berth_store::StoreError;
 use berth_store::entity::account;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -12,10 +14,12 @@ use utoipa_axum::routes;
 
 use super::tenants::TenantParam;
 use super::tenants::check_text;
+use super::terms;
 use crate::App;
 use crate::auth::Caller;
 use crate::extract::{Body, IfMatch, Params, Segment, Tagged};
 use crate::paging::{self, Page, PageParams};
+use crate::patch::merge;
 use crate::problem::{Answer, Problem};
 
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -26,9 +30,11 @@ pub struct Account {
     pub parent: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// Its share of the parent's, and limits.
+    pub terms: Terms,
 }
 
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PutAccount {
     #[serde(default)]
@@ -36,14 +42,17 @@ pub struct PutAccount {
     #[serde(default)]
     #[schema(max_length = 1000)]
     pub description: Option<String>,
+    #[serde(default)]
+    pub terms: Terms,
 }
 
 fn show(row: account::Model) -> Account {
-    Account { tenant: row.tenant, name: row.name, parent: row.parent, description: row.description }
+    let terms = terms::read(row.terms);
+    Account { tenant: row.tenant, name: row.name, parent: row.parent, description: row.description, terms }
 }
 
 pub fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(get, put, delete))
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(get, put, update, delete))
 }
 
 /// List the tenant's accounts.
@@ -86,8 +95,49 @@ async fn put(
     caller.require_tenant_admin("accounts:write")?;
     let tenant = caller.tenant_to_use(q.tenant.as_deref())?;
     app.db.tenant(&tenant).await?;
+    let known = match app.db.account(&tenant, name.as_str()).await {
+        Ok(row) => terms::read(row.terms),
+        Err(StoreError::NotFound(_)) => Terms::default(),
+        Err(error) => return Err(error.into()),
+    };
+    store(&app, &caller, &tenant, &name, version, &known, body).await
+}
+
+/// Change an account: its parent, its description, its share, its limits (a merge patch: `null` takes back).
+#[utoipa::path(patch, path = "/v1/accounts/{account}", operation_id = "accounts_update", tag = "accounts", params(("account" = String, Path), TenantParam), request_body = Object,
+    responses((status = 200, body = Account), (status = "default", body = Problem, content_type = "application/problem+json")))]
+async fn update(
+    State(app): State<App>,
+    caller: Caller,
+    Segment(name): Segment<Name>,
+    Params(q): Params<TenantParam>,
+    IfMatch(version): IfMatch,
+    Body(patch): Body<serde_json::Map<String, serde_json::Value>>,
+) -> Answer<Tagged<Account>> {
+    caller.require_tenant_admin("accounts:write")?;
+    let tenant = caller.tenant_to_use(q.tenant.as_deref())?;
+    let row = app.db.account(&tenant, name.as_str()).await?;
+    let known = terms::read(row.terms);
+    let parent = row.parent.map(|parent| parent.parse()).transpose()?;
+    let current = PutAccount { parent, description: row.description, terms: known.clone() };
+    let body = merge(&current, patch)?;
+    store(&app, &caller, &tenant, &name, version.or(Some(row.version)), &known, body).await
+}
+
+async fn store(
+    app: &App,
+    caller: &Caller,
+    tenant: &str,
+    name: &Name,
+    version: Option<i64>,
+    known: &Terms,
+    body: PutAccount,
+) -> Answer<Tagged<Account>> {
     check_text("description", body.description.as_deref(), 1000)?;
-    let row = app.db.put_account(&tenant, name.as_str(), version, body.parent.map(Name::into_string), body.description).await?;
+    terms::check(caller, known, &body.terms)?;
+    let parent = body.parent.map(Name::into_string);
+    let row = app.db.put_account(tenant, name.as_str(), version, parent, body.description, &body.terms).await?;
+    app.catalog.forget_members();
     let version = row.version;
     Ok(Tagged(show(row), version))
 }

@@ -4,16 +4,20 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use berth_model::Name;
+use berth_model::association::Terms;
+use berth_store::StoreError;
 use berth_store::entity::association;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::terms;
 use crate::App;
 use crate::auth::Caller;
-use crate::extract::{Body, Params};
+use crate::extract::{Body, IfMatch, Params, Tagged};
 use crate::paging::Page;
+use crate::patch::merge;
 use crate::problem::{Answer, Problem};
 
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -23,6 +27,8 @@ pub struct Association {
     pub user: String,
     /// May act on all jobs of the account.
     pub is_manager: bool,
+    /// The user's share of the account's, and limits.
+    pub terms: Terms,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -32,6 +38,18 @@ pub struct PutAssociation {
     pub user: Name,
     #[serde(default)]
     pub is_manager: bool,
+    #[serde(default)]
+    pub terms: Terms,
+}
+
+/// The fields that a merge patch may change.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Changeable {
+    #[serde(default)]
+    is_manager: bool,
+    #[serde(default)]
+    terms: Terms,
 }
 
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -48,11 +66,12 @@ struct Which {
 }
 
 fn show(row: association::Model) -> Association {
-    Association { tenant: row.tenant, account: row.account, user: row.user_name, is_manager: row.is_manager }
+    let terms = terms::read(row.terms);
+    Association { tenant: row.tenant, account: row.account, user: row.user_name, is_manager: row.is_manager, terms }
 }
 
 pub fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list, put, delete))
+    OpenApiRouter::new().routes(routes!(list, put, update, delete))
 }
 
 /// List associations, of one account or user if named.
@@ -64,20 +83,53 @@ async fn list(State(app): State<App>, caller: Caller, Params(q): Params<Which>) 
     Ok(Json(Page { items: rows.into_iter().map(show).collect(), next_page_token: None }))
 }
 
-/// Let a user charge an account. Tenant admins, and managers for their accounts.
+/// Let a user charge an account, with a share and limits. Tenant admins, and managers for their accounts.
 #[utoipa::path(put, path = "/v1/associations", operation_id = "associations_put", tag = "associations", params(super::tenants::TenantParam), request_body = PutAssociation,
     responses((status = 200, body = Association), (status = "default", body = Problem, content_type = "application/problem+json")))]
 async fn put(
     State(app): State<App>,
     caller: Caller,
     Params(q): Params<super::tenants::TenantParam>,
+    IfMatch(version): IfMatch,
     Body(body): Body<PutAssociation>,
-) -> Answer<Json<Association>> {
+) -> Answer<Tagged<Association>> {
     let tenant = caller.tenant_to_use(q.tenant.as_deref())?;
     require_manager(&app, &caller, &tenant, body.account.as_str()).await?;
-    let row = app.db.put_association(&tenant, body.account.as_str(), body.user.as_str(), body.is_manager).await?;
+    let known = match app.db.association(&tenant, body.account.as_str(), body.user.as_str()).await {
+        Ok(row) => terms::read(row.terms),
+        Err(StoreError::NotFound(_)) => Terms::default(),
+        Err(error) => return Err(error.into()),
+    };
+    terms::check(&caller, &known, &body.terms)?;
+    let (account, user) = (body.account.as_str(), body.user.as_str());
+    let row = app.db.put_association(&tenant, account, user, version, body.is_manager, &body.terms).await?;
     app.catalog.forget_members();
-    Ok(Json(show(row)))
+    let version = row.version;
+    Ok(Tagged(show(row), version))
+}
+
+/// Change an association: the user's share and limits, or whether it manages the account (a merge patch: `null` takes back).
+#[utoipa::path(patch, path = "/v1/associations", operation_id = "associations_update", tag = "associations", params(Which), request_body = Object,
+    responses((status = 200, body = Association), (status = "default", body = Problem, content_type = "application/problem+json")))]
+async fn update(
+    State(app): State<App>,
+    caller: Caller,
+    Params(q): Params<Which>,
+    IfMatch(version): IfMatch,
+    Body(patch): Body<serde_json::Map<String, serde_json::Value>>,
+) -> Answer<Tagged<Association>> {
+    let tenant = caller.tenant_to_use(q.tenant.as_deref())?;
+    let (account, user) = (required(q.account, "account")?, required(q.user, "user")?);
+    require_manager(&app, &caller, &tenant, &account).await?;
+    let row = app.db.association(&tenant, &account, &user).await?;
+    let known = terms::read(row.terms);
+    let changed = merge(&Changeable { is_manager: row.is_manager, terms: known.clone() }, patch)?;
+    terms::check(&caller, &known, &changed.terms)?;
+    let version = version.or(Some(row.version));
+    let row = app.db.put_association(&tenant, &account, &user, version, changed.is_manager, &changed.terms).await?;
+    app.catalog.forget_members();
+    let version = row.version;
+    Ok(Tagged(show(row), version))
 }
 
 /// Take the right back.
@@ -85,16 +137,17 @@ async fn put(
     responses((status = 204), (status = "default", body = Problem, content_type = "application/problem+json")))]
 async fn delete(State(app): State<App>, caller: Caller, Params(q): Params<Which>) -> Answer<StatusCode> {
     let tenant = caller.tenant_to_use(q.tenant.as_deref())?;
-    let required = |value: Option<String>, field: &str| {
-        value.ok_or_else(|| {
-            Problem::from(berth_model::Fault::new("parameter_required", field, "the parameter is missing", "name both account and user"))
-        })
-    };
     let (account, user) = (required(q.account, "account")?, required(q.user, "user")?);
     require_manager(&app, &caller, &tenant, &account).await?;
     app.db.delete_association(&tenant, &account, &user).await?;
     app.catalog.forget_members();
     Ok(StatusCode::NO_CONTENT)
+}
+
+fn required(value: Option<String>, field: &str) -> Answer<String> {
+    value.ok_or_else(|| {
+        berth_model::Fault::new("parameter_required", field, "the parameter is missing", "name both account and user").into()
+    })
 }
 
 async fn require_manager(app: &App, caller: &Caller, tenant: &str, account: &str) -> Answer<()> {

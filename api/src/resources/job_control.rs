@@ -56,6 +56,8 @@ pub struct UpdateJob {
     #[schema(minimum = 1)]
     pub time_limit_seconds: Option<u64>,
     pub nice: Option<i32>,
+    /// Added to the priority as it is; set by administrators of the platform.
+    pub site_factor: Option<i32>,
     pub partition: Option<Name>,
     pub qos: Option<Name>,
     pub comment: Option<String>,
@@ -178,6 +180,9 @@ async fn update(
     if body.nice.is_some_and(|n| !(0..=10_000_000).contains(&n)) && !caller.is_tenant_admin() {
         return Err(Fault::new("invalid_nice", "nice", "users may only lower their priority", "use 0 to 10000000").into());
     }
+    if body.site_factor.is_some() {
+        caller.require_platform_admin("jobs:write")?;
+    }
     let rules = app.catalog.rules().await?;
     for (field, known) in [
         ("partition", body.partition.as_ref().is_none_or(|p| rules.partition(p.as_str()).is_some())),
@@ -197,6 +202,7 @@ async fn update(
         name: body.name,
         time_limit: body.time_limit_seconds,
         nice: body.nice,
+        site_factor: body.site_factor,
         partition: body.partition.map(Name::into_string),
         qos: body.qos.map(Name::into_string),
         comment: body.comment,

@@ -14,11 +14,14 @@ pub mod logs;
 pub mod nodes;
 pub mod partitions;
 pub mod policy;
+pub mod priorities;
 pub mod qos;
+pub mod shares;
 pub mod simulations;
 pub mod steps;
 pub mod submit;
 pub mod tenants;
+mod terms;
 pub mod users;
 pub mod whoami;
 pub mod worker;
@@ -38,6 +41,8 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(partitions::routes())
         .merge(qos::routes())
         .merge(policy::routes())
+        .merge(shares::routes())
+        .merge(priorities::routes())
         .merge(nodes::routes())
         .merge(join_tokens::routes())
         .merge(submit::routes())

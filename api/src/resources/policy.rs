@@ -1,18 +1,22 @@
 //! The cluster's policy: weights of the priority's factors, and times of the failure handling.
 
+use std::collections::BTreeMap;
+
 use axum::extract::State;
 use berth_model::Fault;
-use berth_model::policy::{Policy, QueueOrder};
+use berth_model::policy::{Policy, QueueOrder, UsageReset};
+use berth_model::tres::{Tres, Weight};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::App;
 use crate::auth::Caller;
 use crate::extract::{Body, IfMatch, Tagged};
+use crate::patch::merge;
 use crate::problem::{Answer, Problem};
 
 pub fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(get, put))
+    OpenApiRouter::new().routes(routes!(get, put, update))
 }
 
 /// Get the cluster's policy.
@@ -28,6 +32,25 @@ async fn get(State(app): State<App>, _caller: Caller) -> Answer<Tagged<Policy>> 
     responses((status = 200, body = Policy), (status = "default", body = Problem, content_type = "application/problem+json")))]
 async fn put(State(app): State<App>, caller: Caller, IfMatch(version): IfMatch, Body(body): Body<Policy>) -> Answer<Tagged<Policy>> {
     caller.require_platform_admin("policy:write")?;
+    store(&app, version, body).await
+}
+
+/// Change the cluster's policy (a merge patch: `null` takes a field back to its default). It is in force with the next plan.
+#[utoipa::path(patch, path = "/v1/policy", operation_id = "policy_update", tag = "policy", request_body = Object,
+    responses((status = 200, body = Policy), (status = "default", body = Problem, content_type = "application/problem+json")))]
+async fn update(
+    State(app): State<App>,
+    caller: Caller,
+    IfMatch(version): IfMatch,
+    Body(patch): Body<serde_json::Map<String, serde_json::Value>>,
+) -> Answer<Tagged<Policy>> {
+    caller.require_platform_admin("policy:write")?;
+    let found = app.db.policy().await?;
+    let version = version.or(Some(found.version));
+    store(&app, version, merge(&found.value, patch)?).await
+}
+
+async fn store(app: &App, version: Option<i64>, body: Policy) -> Answer<Tagged<Policy>> {
     check(&body)?;
     let stored = app.db.put_policy(&body, version).await?;
     app.catalog.forget_rules();
@@ -68,11 +91,35 @@ pub(super) fn check(policy: &Policy) -> Result<(), Fault> {
             "set weight_age to 0, or the order to submission",
         ));
     }
+    check_weights("weight_tres", &policy.weight_tres)?;
+    if policy.half_life_seconds == 0 && policy.usage_reset == UsageReset::None {
+        return Err(Fault::new(
+            "usage_never_fades",
+            "half_life_seconds",
+            "with neither a half-life nor a reset all use counts for ever",
+            "set half_life_seconds (604800 is the default), or usage_reset",
+        ));
+    }
     check_times(&[
         ("queue.patience_seconds", policy.queue.map(|queue| queue.patience_seconds)),
+        ("half_life_seconds", Some(policy.half_life_seconds).filter(|s| *s > 0)),
         ("max_age_seconds", Some(policy.max_age_seconds)),
         ("requeue_delay_seconds", Some(policy.requeue_delay_seconds).filter(|s| *s > 0)),
+        ("decision_keep_seconds", Some(policy.decision_keep_seconds).filter(|s| *s > 0)),
     ])
+}
+
+/// Billing is made of weights and has none; there are no licences yet.
+pub(crate) fn check_weights(field: &str, weights: &BTreeMap<Tres, Weight>) -> Result<(), Fault> {
+    match weights.keys().find(|tres| matches!(tres, Tres::Billing | Tres::License(_))) {
+        Some(tres) => Err(Fault::new(
+            "unsupported_tres",
+            format!("{field}.{tres}"),
+            format!("{tres} takes no weight"),
+            "weigh cpu, mem, node, gres/gpu or gres/gpu:TYPE",
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Time limits in policy objects: at least a second, at most what the vocabulary allows.

@@ -9,14 +9,16 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::policy::check_times;
+use super::terms::check_qos;
 use crate::App;
 use crate::auth::Caller;
 use crate::extract::{Body, IfMatch, Segment, Tagged};
 use crate::paging::Page;
+use crate::patch::merge;
 use crate::problem::{Answer, Problem};
 
 pub fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(get, put, delete))
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(get, put, update, delete))
 }
 
 /// List all qos.
@@ -46,7 +48,27 @@ async fn put(
     Body(body): Body<Qos>,
 ) -> Answer<Tagged<Qos>> {
     caller.require_platform_admin("policy:write")?;
-    if body.name != name {
+    store(&app, &name, version, body).await
+}
+
+/// Change a qos (a merge patch: `null` takes a field back to its default).
+#[utoipa::path(patch, path = "/v1/qos/{qos}", operation_id = "qos_update", tag = "qos", params(("qos" = String, Path)), request_body = Object,
+    responses((status = 200, body = Qos), (status = "default", body = Problem, content_type = "application/problem+json")))]
+async fn update(
+    State(app): State<App>,
+    caller: Caller,
+    Segment(name): Segment<Name>,
+    IfMatch(version): IfMatch,
+    Body(patch): Body<serde_json::Map<String, serde_json::Value>>,
+) -> Answer<Tagged<Qos>> {
+    caller.require_platform_admin("policy:write")?;
+    let found = app.db.qos(name.as_str()).await?;
+    let version = version.or(Some(found.version));
+    store(&app, &name, version, merge(&found.value, patch)?).await
+}
+
+async fn store(app: &App, name: &Name, version: Option<i64>, body: Qos) -> Answer<Tagged<Qos>> {
+    if body.name != *name {
         return Err(Fault::new(
             "name_mismatch",
             "name",
@@ -72,5 +94,6 @@ async fn delete(State(app): State<App>, caller: Caller, Segment(name): Segment<N
 }
 
 fn check(spec: &Qos) -> Result<(), Fault> {
-    check_times(&[("max_time_seconds", spec.max_time_seconds)])
+    check_qos(spec)?;
+    check_times(&[("max_time_seconds", spec.max_time_seconds), ("limits.max_wall_seconds", spec.limits.max_wall_seconds)])
 }

@@ -4,16 +4,19 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use berth_model::Name;
+use berth_model::association::Terms;
 use berth_store::entity::tenant;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::terms;
 use crate::App;
 use crate::auth::Caller;
 use crate::extract::{Body, IfMatch, Params, Segment, Tagged};
 use crate::paging::{self, Page, PageParams};
+use crate::patch::merge;
 use crate::problem::{Answer, Problem};
 
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -23,6 +26,8 @@ pub struct Tenant {
     pub display_name: Option<String>,
     /// A suspended tenant's tokens are refused; what runs goes on.
     pub is_suspended: bool,
+    /// Its share of the cluster, and limits.
+    pub terms: Terms,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -42,6 +47,10 @@ pub struct UpdateTenant {
     pub display_name: Option<Option<String>>,
     #[serde(default)]
     pub is_suspended: Option<bool>,
+    /// A merge patch of the tenant's share and limits.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    pub terms: Option<serde_json::Map<String, serde_json::Value>>,
 }
 
 /// The tenant meant, for platform admins.
@@ -60,7 +69,7 @@ pub(crate) fn some<'de, D: serde::Deserializer<'de>, T: Deserialize<'de>>(d: D) 
 }
 
 fn show(row: tenant::Model) -> Tenant {
-    Tenant { name: row.name, display_name: row.display_name, is_suspended: row.is_suspended }
+    Tenant { name: row.name, display_name: row.display_name, is_suspended: row.is_suspended, terms: terms::read(row.terms) }
 }
 
 /// Text for people: at most `most` characters, no control characters.
@@ -134,7 +143,16 @@ async fn update(
     caller.tenant_to_use(Some(name.as_str()))?;
     caller.require_platform_admin("tenants:write")?;
     check_text("display_name", body.display_name.as_ref().and_then(|d| d.as_deref()), 200)?;
-    let row = app.db.update_tenant(name.as_str(), version, body.display_name, body.is_suspended).await?;
+    let terms = match body.terms {
+        Some(patch) => {
+            let known = terms::read(app.db.tenant(name.as_str()).await?.terms);
+            let merged = merge(&known, patch)?;
+            terms::check(&caller, &known, &merged)?;
+            Some(merged)
+        }
+        None => None,
+    };
+    let row = app.db.update_tenant(name.as_str(), version, body.display_name, body.is_suspended, terms.as_ref()).await?;
     app.catalog.forget_members();
     let version = row.version;
     Ok(Tagged(show(row), version))

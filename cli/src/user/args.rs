@@ -125,6 +125,29 @@ pub enum UserCommand {
     /// submission, mean wait of the largest hundredth of the jobs, the worst user's mean slowdown over that of all users, and jobs that
     /// no cluster of this size can run.
     Simulate(SimulateArgs),
+    /// Show the tree of shares: what each account and user was given, has used, and has for a fair-share factor.
+    Share(ShareArgs),
+    /// Show why waiting jobs have the priorities they have, factor by factor.
+    Prio(PrioArgs),
+    /// Show accounts and their users, or set their shares and limits.
+    Accounts(AccountsArgs),
+    /// Show tenants, or set their shares and limits (administrators of the platform).
+    Tenants(TenantsArgs),
+    /// Show QOS, or set their priorities and limits.
+    Qos {
+        #[command(subcommand)]
+        command: Option<NamedCommand>,
+    },
+    /// Show partitions, or set their limits, QOS and billing weights.
+    Partitions {
+        #[command(subcommand)]
+        command: Option<NamedCommand>,
+    },
+    /// Show the cluster's weights and rules, or set them.
+    Policy {
+        #[command(subcommand)]
+        command: Option<PolicyCommand>,
+    },
     /// Make a token: for a new node with --join, or of the development issuer with --dev-key.
     Token(TokenArgs),
     /// Tell who the token says you are.
@@ -300,4 +323,107 @@ pub struct TokenArgs {
     /// How long it is valid: 12h, 30d [default: 12h; with --join a day].
     #[arg(long, value_name = "TIME")]
     pub valid: Option<String>,
+}
+
+#[derive(clap::Args)]
+pub struct ShareArgs {
+    #[arg(short = 'A', long)]
+    pub account: Option<String>,
+    #[arg(short, long)]
+    pub user: Option<String>,
+    /// For administrators of the platform; all tenants if absent.
+    #[arg(long)]
+    pub tenant: Option<String>,
+}
+
+#[derive(clap::Args)]
+pub struct PrioArgs {
+    /// Only these jobs.
+    pub jobs: Vec<String>,
+    #[arg(short = 'A', long)]
+    pub account: Option<String>,
+    #[arg(short, long)]
+    pub user: Option<String>,
+    #[arg(short, long)]
+    pub partition: Option<String>,
+    /// For administrators of the platform; all tenants if absent.
+    #[arg(long)]
+    pub tenant: Option<String>,
+    /// Factors from 0 to 1, without their weights.
+    #[arg(short = 'n', long)]
+    pub norm: bool,
+    /// Most jobs to list.
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: u32,
+}
+
+#[derive(clap::Args)]
+pub struct AccountsArgs {
+    /// For administrators of the platform: whose accounts.
+    #[arg(long, global = true)]
+    pub tenant: Option<String>,
+    #[command(subcommand)]
+    pub command: Option<AccountCommand>,
+}
+
+#[derive(Subcommand)]
+pub enum AccountCommand {
+    /// Set what an account, or a user of it, is given; what is not there yet is made.
+    ///
+    /// berth accounts set ml Parent=research Fairshare=20 GrpTRES=gres/gpu=8,cpu=100 GrpJobs=10;
+    /// berth accounts set ml --user ann MaxJobs=4 Fairshare=parent. Names are sacctmgr's; -1 takes a limit away.
+    Set {
+        account: String,
+        /// This user's place in the account.
+        #[arg(short, long)]
+        user: Option<String>,
+        #[arg(value_name = "KEY=VALUE", allow_hyphen_values = true)]
+        settings: Vec<String>,
+    },
+    /// Delete an account that was never used, or take from a user the right to use it.
+    Delete {
+        account: String,
+        #[arg(short, long)]
+        user: Option<String>,
+    },
+}
+
+#[derive(clap::Args)]
+pub struct TenantsArgs {
+    #[command(subcommand)]
+    pub command: Option<TenantCommand>,
+}
+
+#[derive(Subcommand)]
+pub enum TenantCommand {
+    /// Set what a tenant is given: berth tenants set acme Fairshare=40 GrpTRES=gres/gpu=256.
+    Set {
+        tenant: String,
+        #[arg(value_name = "KEY=VALUE", allow_hyphen_values = true)]
+        settings: Vec<String>,
+    },
+}
+
+#[derive(Subcommand)]
+pub enum NamedCommand {
+    /// Set fields; what is not there yet is made. Names are Slurm's or Berth's own; -1 takes a limit away.
+    ///
+    /// berth qos set high Priority=100 MaxTRESPerUser=gres/gpu=4 Flags=DenyOnLimit;
+    /// berth partitions set gpu QOS=gpu TRESBillingWeights=cpu=1,mem=0.25G,gres/gpu=16.
+    Set {
+        name: String,
+        #[arg(value_name = "KEY=VALUE", allow_hyphen_values = true)]
+        settings: Vec<String>,
+    },
+    /// Delete one that no live job uses.
+    Delete { name: String },
+}
+
+#[derive(Subcommand)]
+pub enum PolicyCommand {
+    /// Set weights and rules: berth policy set PriorityWeightFairshare=10000 PriorityDecayHalfLife=14-0.
+    Set {
+        #[arg(required = true, value_name = "KEY=VALUE", allow_hyphen_values = true)]
+        settings: Vec<String>,
+    },
 }

@@ -101,6 +101,29 @@ impl Client {
         read(self.send(Method::POST, path, &[], Payload::Json(body), key).await?).await
     }
 
+    /// The object; nothing if it is not there.
+    pub async fn find(&self, path: &str, query: &[(&str, String)]) -> anyhow::Result<Option<Value>> {
+        let response = self.send(Method::GET, path, query, Payload::None, None).await?;
+        if response.status() == reqwest::StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        read(response).await.map(Some)
+    }
+
+    /// Replaces an object, or makes it. A repeat does no harm.
+    pub async fn put(&self, path: &str, query: &[(&str, String)], body: &Value) -> anyhow::Result<Value> {
+        read(self.send(Method::PUT, path, query, Payload::Json(body), Some("")).await?).await
+    }
+
+    /// Changes an object by a merge patch. A repeat does no harm.
+    pub async fn patch(&self, path: &str, query: &[(&str, String)], body: &Value) -> anyhow::Result<Value> {
+        read(self.send(Method::PATCH, path, query, Payload::Json(body), Some("")).await?).await
+    }
+
+    pub async fn delete(&self, path: &str, query: &[(&str, String)]) -> anyhow::Result<Value> {
+        read(self.send(Method::DELETE, path, query, Payload::None, None).await?).await
+    }
+
     /// Posts bytes where a repeat does no harm.
     pub async fn post_bytes(&self, path: &str, query: &[(&str, String)], bytes: &[u8]) -> anyhow::Result<()> {
         checked(self.send(Method::POST, path, query, Payload::Bytes(bytes), Some("")).await?).await.map(|_| ())

@@ -14,7 +14,7 @@ use super::table::{Table, duration};
 pub async fn simulate(client: &Client, format: Format, args: &SimulateArgs) -> anyhow::Result<()> {
     let (from, to) = period(args.history.as_deref().unwrap_or_default())?;
     let current: Policy = serde_json::from_value(client.get("/v1/policy", &[]).await?).context("the service's policy")?;
-    let policies = args.policies.iter().map(|text| policy(text, current)).collect::<anyhow::Result<Vec<Value>>>()?;
+    let policies = args.policies.iter().map(|text| policy(text, current.clone())).collect::<anyhow::Result<Vec<Value>>>()?;
     let key = uuid::Uuid::new_v4().to_string();
     let asked = json!({ "from": from, "to": to, "policies": policies });
     let mut simulation = client.post("/v1/simulations", &asked, Some(&key)).await?;

@@ -1,5 +1,6 @@
 //! What people type.
 
+mod accounts;
 pub mod args;
 mod cancel;
 mod client;
@@ -8,8 +9,11 @@ mod history;
 mod input;
 mod job_line;
 mod logs;
+mod policy;
 mod queue;
 mod replay;
+mod settings_line;
+mod share;
 mod show;
 mod signals;
 mod simulate;
@@ -24,6 +28,7 @@ use args::{ClientArgs, Format, UserCommand};
 use berth_model::state::JobState;
 use client::Client;
 use serde_json::Value;
+use settings_line::Of;
 
 /// A reader that goes away (`| head`) ends the command quietly, as it does any other.
 pub fn end_with_its_reader() {
@@ -73,6 +78,13 @@ pub async fn run(command: UserCommand, settings: ClientArgs) -> anyhow::Result<E
         UserCommand::Drain { node, reason } => done(control::drain(&client, &node, &reason).await),
         UserCommand::Resume { node } => done(control::resume(&client, &node).await),
         UserCommand::Top { watch } => done(top::top(&client, format, watch).await),
+        UserCommand::Share(args) => done(share::share(&client, format, args).await),
+        UserCommand::Prio(args) => done(share::prio(&client, format, args).await),
+        UserCommand::Accounts(args) => done(accounts::accounts(&client, format, args).await),
+        UserCommand::Tenants(args) => done(accounts::tenants(&client, format, args).await),
+        UserCommand::Qos { command } => done(policy::named(&client, format, Of::Qos, command).await),
+        UserCommand::Partitions { command } => done(policy::named(&client, format, Of::Partition, command).await),
+        UserCommand::Policy { command } => done(policy::policy(&client, format, command).await),
         UserCommand::Token(args) => done(token::join(&client, format, &args).await),
         UserCommand::Whoami => done(show::whoami(&client, format).await),
     }

@@ -181,7 +181,7 @@ pub async fn explain(client: &Client, format: Format, job: &str) -> anyhow::Resu
         println!("\n  priority {}, place {} in the queue", priority["total"], priority["rank"]);
         for factor in priority["factors"].as_array().into_iter().flatten() {
             let number = |field: &str| factor[field].as_f64().unwrap_or(0.0);
-            println!("    {:<10} {:>8.4} × {:>8} = {:>10.0}", text(factor, "name"), number("raw"), text(factor, "weight"), number("value"));
+            println!("    {:<14} {:>8.4} × {:>8} = {:>10.0}", text(factor, "name"), number("raw"), number("weight"), number("value"));
         }
     }
     if let Some(planned) = why["planned_start"].as_object() {

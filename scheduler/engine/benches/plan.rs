@@ -1,14 +1,14 @@
-//! Time and memory to plan a full queue. `make bench` runs it; arguments name cases (`full`, `empty`, `nodes`, `jobs`), none runs all.
+//! Time and memory to plan a full queue. `make bench` runs it; arguments name cases (`full`, `empty`, `nodes`, `jobs`, `accounts`), none runs all.
 
 mod world;
 
 use std::time::{Duration, Instant};
 
 use berth_engine::{Engine, Plan};
-use berth_model::event::Event;
+use berth_model::event::{Event, JobSnapshot};
 use jiff::SignedDuration;
 
-use world::{fleet, now, peak_memory_mib, running_jobs, simple_job, varied_job};
+use world::{by_user, fleet, limits, now, peak_memory_mib, running_jobs, simple_job, varied_job};
 
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let begun = Instant::now();
@@ -85,6 +85,25 @@ fn empty(nodes: u32, jobs: u64) {
     println!("{nodes:>7} {jobs:>8} {:>13} {:>13} {starts:>7} {verdicts:>8}", ms(first), ms(again));
 }
 
+/// The same, asked for by many users under limits on accounts, users and use. `is_limited`: without, all is one user's.
+fn accounts(nodes: u32, jobs: u64, is_limited: bool) {
+    let mut engine = fleet(nodes);
+    let of = |job: JobSnapshot| if is_limited { by_user(job, 10_000) } else { job };
+    if is_limited {
+        engine.apply(limits(100));
+    }
+    running_jobs(nodes, jobs + 1).into_iter().for_each(|job| engine.apply(Event::Job(Box::new(of(job)))));
+    (1..=jobs).for_each(|id| engine.apply(Event::Job(Box::new(of(varied_job(id))))));
+    let (_, first) = timed(|| drop(engine.plan(now())));
+    let (plan, again) = timed(|| engine.plan(now() + SignedDuration::from_secs(1)));
+    let limited = plan.verdicts.iter().filter(|v| v.verdicts[0].code.starts_with("assoc_")).count();
+    let quick = median((0..EVENTS).map(|i| {
+        let job = Event::Job(Box::new(of(varied_job(i * 97 + 1))));
+        timed(|| react(&mut engine, job, 2 + i)).1
+    }));
+    println!("{nodes:>7} {jobs:>8} {is_limited:>7} {limited:>8} {:>13} {:>13} {:>13}", ms(first), ms(again), ms(quick.0));
+}
+
 fn main() {
     let cases: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let wants = |case: &str| cases.is_empty() || cases.iter().any(|c| c == case);
@@ -105,6 +124,16 @@ fn main() {
     if wants("jobs") {
         busy_head();
         [10_000, 25_000, 50_000].into_iter().for_each(|jobs| busy(30_000, jobs));
+    }
+    if wants("accounts") {
+        println!(
+            "{:>7} {:>8} {:>7} {:>8} {:>13} {:>13} {:>13}",
+            "nodes", "jobs", "limits", "limited", "first plan", "next plan", "arrival"
+        );
+        [false, true].into_iter().for_each(|is_limited| accounts(30_000, 100_000, is_limited));
+    }
+    if wants("accounts-small") {
+        [false, true].into_iter().for_each(|is_limited| accounts(3_000, 10_000, is_limited));
     }
     if wants("empty") {
         println!("{:>7} {:>8} {:>13} {:>13} {:>7} {:>8}", "nodes", "jobs", "first plan", "next plan", "starts", "verdicts");

@@ -7,10 +7,13 @@
 
 use berth_model::JobId;
 
-use crate::amount::{Micros, NEVER};
+use crate::accounts::PartyId;
+use crate::amount::{Micros, NEVER, micros, span};
+use crate::engine::Entry;
 use crate::fit::{Fit, Fitness};
 use crate::fleet::NodeIdx;
 use crate::keys::KeyId;
+use crate::limits::Causes;
 use crate::pass::{Found, Pass};
 use crate::plan::Start;
 
@@ -21,11 +24,22 @@ pub const ARRAY_DEPTH: usize = 20;
 pub struct Queued {
     pub job: JobId,
     pub key: KeyId,
+    pub party: PartyId,
     pub length: Micros,
     /// It must have ended by then.
     pub deadline: Option<Micros>,
     /// Array tasks that may start, ascending; `None` for a plain job.
     pub tasks: Option<Vec<u32>>,
+}
+
+impl Queued {
+    /// A job, or an array of which nothing may start.
+    pub fn of(entry: &Entry) -> Queued {
+        let job = &entry.job;
+        let tasks = job.array.as_ref().map(|_| Vec::new());
+        let deadline = job.deadline.map(micros);
+        Queued { job: job.id, key: entry.key, party: entry.party, length: span(job.time_limit), deadline, tasks }
+    }
 }
 
 /// Why a job did not start, or all of an array did not.
@@ -42,12 +56,23 @@ pub enum Wait {
     /// No start before its deadline allows it to end in time.
     TooLate,
     Unfit(Fitness),
+    /// Limits hold it.
+    Limited(Causes),
 }
 
 #[derive(Debug)]
 pub struct Outcome {
     pub wait: Wait,
     pub started: usize,
+}
+
+impl Outcome {
+    /// Tasks that were planned or started before say more.
+    fn be_limited(&mut self, causes: Causes) {
+        if matches!(self.wait, Wait::No) {
+            self.wait = Wait::Limited(causes);
+        }
+    }
 }
 
 /// Walks `queue` in its order until `depth` starts are planned; then, if there are `lengths`, tries the shortest of the rest first.
@@ -82,14 +107,24 @@ pub fn consider(pass: &mut Pass<'_>, queued: &Queued, depth: usize, planned: &mu
     let mut reserved = 0;
     for i in 0..count {
         let index = queued.tasks.as_ref().map(|tasks| tasks[i]);
+        let causes = pass.limits(queued);
+        if !causes.is_empty() {
+            outcome.be_limited(causes);
+            break;
+        }
         let by_deadline = queued.deadline.map_or(NEVER, |deadline| deadline.saturating_sub(queued.length));
         let latest = if *planned >= depth || reserved >= ARRAY_DEPTH { pass.now.min(by_deadline) } else { by_deadline };
         match pass.find(queued.key, &fit, queued.length, latest).filter(|found| found.at <= latest) {
-            Some(found) if found.at == pass.now => {
-                let nodes = pass.start(queued.job, index, queued.key, &fit, &found, queued.length);
-                starts.push(Start { job: queued.job, array_index: index, nodes });
-                outcome.started += 1;
-            }
+            Some(found) if found.at == pass.now => match pass.start(queued, index, &fit, &found) {
+                Ok(start) => {
+                    starts.push(start);
+                    outcome.started += 1;
+                }
+                Err(causes) => {
+                    outcome.be_limited(causes);
+                    break;
+                }
+            },
             Some(found) => {
                 pass.reserve(queued.job, queued.key, &fit, &found, queued.length);
                 *planned += 1;
@@ -110,6 +145,10 @@ pub fn consider(pass: &mut Pass<'_>, queued: &Queued, depth: usize, planned: &mu
 /// Makes the planned start of an even gang, whose time has come, on the nodes it has; or puts it off until their holders end.
 pub fn claim(pass: &mut Pass<'_>, queued: &Queued, fit: &Fit, starts: &mut Vec<Start>) -> Outcome {
     let found = pass.claim(queued.job, queued.key);
+    let causes = pass.limits(queued);
+    if !causes.is_empty() {
+        return Outcome { wait: Wait::Limited(causes), started: 0 };
+    }
     let deadline = queued.deadline.map_or(NEVER, |deadline| deadline.saturating_sub(queued.length));
     if found.at > deadline {
         return Outcome { wait: Wait::TooLate, started: 0 };
@@ -119,9 +158,15 @@ pub fn claim(pass: &mut Pass<'_>, queued: &Queued, fit: &Fit, starts: &mut Vec<S
         let nodes = found.parts.iter().map(|(node, _)| *node).collect();
         return Outcome { wait: Wait::Planned { at: found.at, nodes }, started: 0 };
     }
-    let nodes = pass.start(queued.job, None, queued.key, fit, &found, queued.length);
-    starts.push(Start { job: queued.job, array_index: None, nodes });
-    Outcome { wait: Wait::No, started: 1 }
+    let mut outcome = Outcome { wait: Wait::No, started: 0 };
+    match pass.start(queued, None, fit, &found) {
+        Ok(start) => {
+            starts.push(start);
+            outcome.started = 1;
+        }
+        Err(causes) => outcome.be_limited(causes),
+    }
+    outcome
 }
 
 /// An array is shown with the planned start of its first waiting task.

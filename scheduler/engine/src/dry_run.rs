@@ -46,9 +46,10 @@ impl Engine {
     }
 
     /// A pending job's place in the queue.
-    fn rank_of(&self, id: JobId, at: Timestamp) -> u32 {
-        let scale =
-            Scale::new(&self.world.policy, &self.world.partitions, &self.world.qos, micros(at)).ordered(self.settings.order, &self.fleet);
+    fn rank_of(&mut self, id: JobId, at: Timestamp) -> u32 {
+        let now = micros(at);
+        self.accounts.settle(&self.world, now);
+        let scale = Scale::new(&self.world, &self.accounts, &self.fleet, now).ordered(self.settings.order, &self.fleet);
         let Some(own) = self.world.jobs.get(&id).map(|entry| queue::ranked(entry, &scale).place) else { return 0 };
         let waiting = self.world.jobs.values().filter(|e| queue::is_waiting(&e.job, &self.world.unconfirmed));
         1 + waiting.filter(|entry| queue::ranked(entry, &scale).place < own).count() as u32

@@ -3,17 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use berth_model::association::{Association, AssociationKey, Share};
 use berth_model::event::{Event, JobSnapshot};
 use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos, QueueOrder};
 use berth_model::resources::NodeAllocation;
 use berth_model::state::{JobState, NodeState};
+use berth_model::tres::Charge;
 use berth_model::{JobId, Name, NodeName};
 
+use crate::accounts::{Accounts, PartyId};
 use crate::amount::{Micros, micros, span};
 use crate::bookings::Bookings;
 use crate::fleet::{Fleet, Holding, NodeIdx};
 use crate::keys::{Key, KeyId, Keys};
+use crate::ledger::ScopeId;
 use crate::order::{Order, Rest};
 use crate::plan::Plan;
 use crate::predict::Predictions;
@@ -64,6 +68,7 @@ impl Default for Settings {
 pub(crate) struct Entry {
     pub job: JobSnapshot,
     pub key: KeyId,
+    pub party: PartyId,
 }
 
 /// A start that the loop has neither confirmed nor retracted.
@@ -71,6 +76,7 @@ pub(crate) struct Entry {
 pub(crate) struct Unconfirmed {
     pub end: Micros,
     pub nodes: Vec<NodeAllocation>,
+    pub charge: Charge,
 }
 
 /// When a running job is overdue.
@@ -86,6 +92,8 @@ pub(crate) struct News {
     pub arrived: BTreeSet<JobId>,
     /// Nodes on which something was given back.
     pub freed: BTreeSet<NodeIdx>,
+    /// Those whose limits may let more run.
+    pub relieved: BTreeSet<ScopeId>,
     /// Something else: only a full plan answers it.
     pub is_large: bool,
 }
@@ -96,6 +104,7 @@ pub(crate) struct World {
     pub policy: Policy,
     pub partitions: BTreeMap<Name, Partition>,
     pub qos: BTreeMap<Name, Qos>,
+    pub associations: BTreeMap<AssociationKey, Association>,
     pub nodes: BTreeMap<NodeName, Arc<Node>>,
     pub jobs: BTreeMap<JobId, Entry>,
     pub unconfirmed: BTreeMap<(JobId, Option<u32>), Unconfirmed>,
@@ -111,6 +120,7 @@ pub struct Engine {
     pub(crate) settings: Settings,
     pub(crate) world: World,
     pub(crate) keys: Keys,
+    pub(crate) accounts: Accounts,
     pub(crate) fleet: Fleet,
     pub(crate) profile: Profile,
     pub(crate) bookings: Bookings,
@@ -140,6 +150,7 @@ impl Engine {
             settings: self.settings,
             world: self.world.clone(),
             keys: self.keys.clone(),
+            accounts: self.accounts.clone(),
             fleet: self.fleet.clone(),
             clock: self.clock,
             pending: self.pending,
@@ -150,7 +161,19 @@ impl Engine {
 
     /// Takes in a change. Repeating one changes nothing.
     pub fn apply(&mut self, event: Event) {
-        self.news.is_large |= !matches!(event, Event::Job(_) | Event::JobGone(_) | Event::RecentRuns(_));
+        let is_policy = matches!(
+            event,
+            Event::Policy(_)
+                | Event::Qos(_)
+                | Event::QosRemoved(_)
+                | Event::Partition(_)
+                | Event::PartitionRemoved(_)
+                | Event::Associations { .. }
+        );
+        if is_policy {
+            self.accounts.forget();
+        }
+        self.news.is_large |= is_policy || matches!(event, Event::Node(_) | Event::NodeRemoved(_));
         match event {
             Event::Policy(policy) => {
                 self.settings = self.given.under(&policy);
@@ -167,6 +190,11 @@ impl Engine {
                 self.is_fleet_stale = true;
             }
             Event::PartitionRemoved(name) => self.is_fleet_stale |= self.world.partitions.remove(&name).is_some(),
+            Event::Associations { tenant, places } => {
+                self.world.associations.retain(|key, _| key.tenant != tenant);
+                self.world.associations.extend(places.into_iter().map(|place| (place.key.clone(), place)));
+            }
+            Event::Usage { rows, counted } => self.accounts.usage.take_rows(rows, &counted),
             Event::Node(node) => self.set_node(Arc::from(node)),
             Event::NodeRemoved(name) => self.is_fleet_stale |= self.world.nodes.remove(&name).is_some(),
             Event::Job(job) => self.set_job(*job),
@@ -187,6 +215,8 @@ impl Engine {
 
     fn forget(&mut self, job: JobId, array_index: Option<u32>) {
         if let Some(start) = self.world.unconfirmed.remove(&(job, array_index)) {
+            let counted = self.accounts.ledger.remove(&(job, array_index, true));
+            self.relieve(&counted);
             self.release(job, array_index, true, &start.nodes);
         }
     }
@@ -215,19 +245,31 @@ impl Engine {
             self.news.arrived.insert(job.id);
         }
         let key = self.keys.acquire(Key::of(&job));
-        self.world.jobs.insert(job.id, Entry { job, key });
+        let (party, is_new) = self.accounts.acquire(&self.world, &job);
+        self.news.is_large |= is_new;
+        if let Some(attempt) = job.attempt.as_ref().filter(|_| job.state.is_active()) {
+            self.accounts.begin(party, &job, attempt);
+        }
+        self.world.jobs.insert(job.id, Entry { job, key, party });
     }
 
     fn remove_job(&mut self, id: JobId) {
         if let Some(entry) = self.world.jobs.remove(&id) {
             self.keys.release(entry.key);
+            self.accounts.release(&self.world, entry.party);
             self.pending -= usize::from(entry.job.state == JobState::Pending);
             self.news.arrived.remove(&id);
             self.unbook(id);
             if let Some(attempt) = &entry.job.attempt {
+                let counted = self.accounts.end(id, attempt.number);
+                self.relieve(&counted);
                 self.release(id, None, false, &attempt.nodes);
             }
         }
+    }
+
+    fn relieve(&mut self, scopes: &[ScopeId]) {
+        self.news.relieved.extend(scopes);
     }
 
     /// Takes a job's planned starts off the profile.
@@ -297,9 +339,14 @@ impl Engine {
     pub(crate) fn remember_starts(&mut self, now: Micros, plan: &Plan) {
         for start in &plan.starts {
             let length = self.world.jobs.get(&start.job).map_or(0, |e| span(e.job.time_limit));
-            let kept = Unconfirmed { end: now.saturating_add(length), nodes: start.nodes.clone() };
+            let kept = Unconfirmed { end: now.saturating_add(length), nodes: start.nodes.clone(), charge: start.charge.clone() };
             self.world.unconfirmed.insert((start.job, start.array_index), kept);
         }
+    }
+
+    /// The tree of shares, parents before their children, with usage and factors as of the last full plan.
+    pub fn shares(&self) -> Vec<Share> {
+        self.accounts.shares()
     }
 
     /// Number of jobs that wait.

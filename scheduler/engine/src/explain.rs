@@ -12,7 +12,7 @@ use crate::fit::{Candidates, Fit, Fitness};
 use crate::fleet::{Fleet, NodeIdx};
 
 /// Jobs named as holders in one verdict, at most.
-const MOST_HOLDERS: usize = 3;
+pub const MOST_HOLDERS: usize = 3;
 
 /// A verdict to begin with.
 pub fn say(code: &str, rule: &str, object: String) -> Verdict {

@@ -7,7 +7,7 @@ use berth_model::{JobId, Name};
 use jiff::Timestamp;
 
 use crate::amount::{Amount, Micros, SECOND, micros, timestamp};
-use crate::backfill::{self, Queued};
+use crate::backfill::{self, Queued, Wait};
 use crate::engine::{Engine, limit_of};
 use crate::fit::Fitness;
 use crate::keys::KeyId;
@@ -31,12 +31,13 @@ impl Engine {
         self.clock = now;
         let mut standing = Standing::default();
         self.watch_running(now, &mut plan, &mut standing);
-        let scale = Scale::new(&self.world.policy, &self.world.partitions, &self.world.qos, now).ordered(self.settings.order, &self.fleet);
+        self.accounts.settle(&self.world, now);
+        let scale = Scale::new(&self.world, &self.accounts, &self.fleet, now).ordered(self.settings.order, &self.fleet);
         let ranked = queue::rank(&self.world, &scale);
         let (rules, elders) = (queue::rules(&self.world, now), queue::elders(&self.world));
         let mut queue: Vec<Queued> = Vec::with_capacity(ranked.len());
         // For each ranked job: its place in the queue, or what holds it.
-        let judged: Vec<_> = ranked
+        let mut judged: Vec<_> = ranked
             .iter()
             .map(|ranked| match queue::judge(&self.world, &rules, ranked.entry, &elders, &mut plan) {
                 Judged::Held(causes) => Err(causes),
@@ -53,7 +54,15 @@ impl Engine {
             standing.alarms.extend(begin.map(|begin| Reverse((begin, Alarm::Begin(ranked.place.job)))));
         }
 
-        let mut pass = Pass::new(now, &mut self.fleet, &mut self.profile, &mut self.bookings, &mut self.keys, &self.world.partitions);
+        let mut pass = Pass::new(
+            now,
+            &mut self.fleet,
+            &mut self.profile,
+            &mut self.bookings,
+            &mut self.keys,
+            &mut self.accounts,
+            &self.world.partitions,
+        );
         pass.bookings.clear();
         let needs = needs(&mut pass, &queue);
         pass.profile.begin(pass.fleet, &needs, now);
@@ -63,8 +72,22 @@ impl Engine {
         let lengths = order::lengths(&self.world, &queue, self.settings.rest, self.settings.is_predicted);
         let outcomes = backfill::walk(&mut pass, &queue, self.settings.depth, lengths.as_deref(), &mut plan.starts);
 
+        // What is held otherwise may be held by limits too.
+        for (ranked, judged) in ranked.iter().zip(&mut judged) {
+            if let Err(causes) = judged {
+                let limits = pass.limits(&Queued::of(ranked.entry));
+                causes.extend(limits.iter().map(|(_, verdict)| verdict.clone()));
+            }
+        }
+        for (ranked, judged) in ranked.iter().zip(&judged) {
+            if let Ok(i) = judged
+                && let Wait::Limited(causes) = &outcomes[*i].wait
+            {
+                standing.add_limited(ranked.place, causes);
+            }
+        }
         let in_queue = ranked.iter().zip(&judged).filter_map(|(ranked, judged)| Some((&queue[*judged.as_ref().ok()?], ranked.place)));
-        standing.group(in_queue, &self.keys);
+        standing.group(in_queue, &self.keys, &self.accounts);
         let mut writer = Writer::new(&self.fleet, &self.profile.filling, &self.keys, &scale, &mut standing.grounds);
         let mut ahead: BTreeMap<&Name, VecDeque<JobId>> = BTreeMap::new();
         for ((ranked, judged), rank) in ranked.iter().zip(judged).zip(1..) {
@@ -73,7 +96,7 @@ impl Engine {
             let nearest = before.make_contiguous();
             let is_told = match judged {
                 Err(causes) => {
-                    writer.held(job.id, causes, &ranked.score, rank, nearest, &mut plan);
+                    writer.held(job, causes, &ranked.score, rank, nearest, &mut plan);
                     true
                 }
                 Ok(i) => writer.met(job, &queue[i], &outcomes[i], &ranked.score, rank, nearest, &mut plan),

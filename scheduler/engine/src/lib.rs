@@ -5,8 +5,9 @@
 //!
 //! The rooms, in the order of a plan: [`eligible`] and [`priority`] ([`queue`], [`order`], [`predict`]), [`shape`] and [`fit`], [`profile`] ([`timeline`],
 //! [`gaps`], [`filling`]) and [`search`] ([`singles`], [`floors`]), [`backfill`], [`place`], [`explain`] ([`verdicts`]). [`fleet`] keeps the
-//! nodes, [`engine`] the state that events change, [`full`] and [`quick`] the two plans, and [`dry_run`] a plan that is only asked about.
+//! nodes, [`accounts`] who asks ([`shares`], [`usage`]) and what limits count ([`ledger`], [`limits`]), [`engine`] the state that events change, [`full`] and [`quick`] the two plans, and [`dry_run`] a plan that is only asked about.
 
+mod accounts;
 mod amount;
 mod backfill;
 mod bookings;
@@ -21,6 +22,8 @@ mod floors;
 mod full;
 mod gaps;
 mod keys;
+mod ledger;
+mod limits;
 mod order;
 mod pass;
 mod place;
@@ -32,13 +35,16 @@ mod queue;
 mod quick;
 mod search;
 mod shape;
+mod shares;
 mod singles;
 mod standing;
 mod tiers;
 mod timeline;
+mod usage;
 mod verdicts;
 
 pub use dry_run::DryRun;
 pub use engine::{Engine, Settings};
 pub use order::{Order, Rest};
 pub use plan::{Plan, Start};
+pub use usage::fold as fold_usage;

@@ -7,16 +7,19 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use berth_model::policy::Partition;
-use berth_model::resources::NodeAllocation;
 use berth_model::{JobId, Name};
 
+use crate::accounts::Accounts;
 use crate::amount::{Micros, NEVER};
+use crate::backfill::Queued;
 use crate::bookings::Bookings;
 use crate::fit::{Fit, free_over, spread};
 use crate::fleet::{Fleet, Holding, NodeIdx};
 use crate::floors::Floors;
 use crate::keys::{KeyId, Keys};
+use crate::limits::{Causes, Memo};
 use crate::place;
+use crate::plan::Start;
 use crate::profile::Profile;
 use crate::search::{Answer, Wanted, choose_now, earliest};
 use crate::shape::{Share, even_share, node_need};
@@ -36,10 +39,12 @@ pub struct Pass<'a> {
     pub profile: &'a mut Profile,
     pub bookings: &'a mut Bookings,
     pub keys: &'a mut Keys,
+    pub accounts: &'a mut Accounts,
     partitions: &'a BTreeMap<Name, Partition>,
     floors: Floors,
     trails: Trails,
     // Maps that are looked up, never walked in an order that shows.
+    pub memo: Memo,
     /// No uneven gang of the key and length starts before.
     uneven_floors: HashMap<(KeyId, Micros), Micros>,
     /// The shortest length for which an uneven gang of the key did not fit now.
@@ -53,6 +58,7 @@ impl<'a> Pass<'a> {
         profile: &'a mut Profile,
         bookings: &'a mut Bookings,
         keys: &'a mut Keys,
+        accounts: &'a mut Accounts,
         partitions: &'a BTreeMap<Name, Partition>,
     ) -> Self {
         let floors = Floors::default();
@@ -62,7 +68,9 @@ impl<'a> Pass<'a> {
             profile,
             bookings,
             keys,
+            accounts,
             partitions,
+            memo: Memo::default(),
             floors,
             trails: Trails::default(),
             uneven_floors: HashMap::new(),
@@ -187,28 +195,22 @@ impl<'a> Pass<'a> {
         self.bookings.add(job, found.at, found.parts.iter().map(|(at, _)| *at));
     }
 
-    /// Starts a job: chooses the devices and holds them.
-    pub fn start(
-        &mut self,
-        job: JobId,
-        array_index: Option<u32>,
-        key: KeyId,
-        fit: &Fit,
-        found: &Found,
-        length: Micros,
-    ) -> Vec<NodeAllocation> {
-        let mut allocations = Vec::with_capacity(found.parts.len());
+    /// Starts a job, or one task of it: chooses the devices and holds them. `Err`: limits do not let it start there.
+    pub fn start(&mut self, queued: &Queued, array_index: Option<u32>, fit: &Fit, found: &Found) -> Result<Start, Causes> {
+        let charge = self.charge(queued, fit, found)?;
+        let mut nodes = Vec::with_capacity(found.parts.len());
         for (at, share) in &found.parts {
-            let held = self.held(key, fit, found.at, *at, *share, length);
+            let held = self.held(queued.key, fit, found.at, *at, *share, queued.length);
             let allocation = place::allocate(self.fleet, *at, &held.amount, share.tasks);
-            self.fleet.hold(*at, Holding::of(job, array_index, true, held.to, &allocation));
+            self.fleet.hold(*at, Holding::of(queued.job, array_index, true, held.to, &allocation));
             self.profile.start(self.fleet, *at, held);
-            allocations.push(allocation);
+            nodes.push(allocation);
         }
-        allocations
+        self.accounts.start(queued.party, (queued.job, array_index), &charge, &nodes, self.now, queued.length);
+        Ok(Start { job: queued.job, array_index, nodes, charge })
     }
 
-    fn held(&self, key: KeyId, fit: &Fit, from: Micros, node: NodeIdx, share: Share, length: Micros) -> Held {
+    pub fn held(&self, key: KeyId, fit: &Fit, from: Micros, node: NodeIdx, share: Share, length: Micros) -> Held {
         let shape = &self.keys.entries[key as usize].key.shape;
         let amount = node_need(shape, self.fleet.class(node), fit.limits, share).expect("a share that was found to fit has a need");
         Held { from, to: from.saturating_add(length), amount }

@@ -2,6 +2,7 @@
 
 use berth_model::JobId;
 use berth_model::resources::NodeAllocation;
+use berth_model::tres::Charge;
 use berth_model::verdict::JobVerdict;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -25,11 +26,13 @@ pub struct Plan {
 }
 
 /// A job, or one task of an array, that gets nodes now.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Start {
     pub job: JobId,
     pub array_index: Option<u32>,
     pub nodes: Vec<NodeAllocation>,
+    /// What usage and limits count of it from now on.
+    pub charge: Charge,
 }
 
 impl Plan {

@@ -1,21 +1,28 @@
 //! Priority: Slurm's weighted sum, each factor kept, and the order of the queue.
 //!
-//! P = weight_age·A + weight_partition·PT + weight_qos·Q − nice, truncated. A = (now − eligible since) ÷ max age, at most 1;
-//! PT = the partition's factor ÷ the greatest of all; Q = the QOS's priority ÷ the greatest of all. A held job has P = 0.
-//! Equal priorities go by the [order](crate::order), then by submit time.
+//! P = site + Wage·A + Wassoc·AS + Wfs·F + Wsize·J + Wpart·PT + Wqos·Q + Σ Wtres·T − nice, truncated, from 1 to 2³² − 1. A held job has 0.
+//! A = time since it was eligible ÷ max age, at most 1; AS, PT, Q: the association's, the partition's, the QOS's number ÷ the greatest of
+//! all; F: see [`shares`](crate::shares); J: part of nodes and CPUs of the cluster; T: part of the partition's total of a resource.
+//! A requeue keeps the job's age (Slurm's loses it). Equal priorities go by the [order](crate::order), then by submit time.
 //!
-//! Example (weights 1000, 1000, 2000): eligible for 1 of 7 days, partition 20 of 50, QOS 50 of 200, nice 100:
-//! 142.857 + 400 + 500 − 100 = 942.857, so 942.
+//! Example: weights age 1000, fair share 10000, size 1000, partition 1000, QOS 2000, gres/gpu 3000; 100 nodes, 6400 CPUs; 10 nodes with 640
+//! CPUs and 80 of 800 GPUs; eligible for 1 of 7 days, F = 0.75, partition 20 of 50, QOS 50 of 200, nice 100:
+//! 142.857 + 7500 + 100 + 400 + 500 + 300 − 100 = 8842.857, so 8842.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use berth_model::event::JobSnapshot;
-use berth_model::policy::{Partition, Policy, Qos};
+use berth_model::policy::Policy;
+use berth_model::resources::Shape;
+use berth_model::tres::{Tres, TresCounts};
 use berth_model::verdict::{Priority, PriorityFactor};
 use berth_model::{JobId, Name};
 
+use crate::accounts::{Accounts, Factors};
 use crate::amount::{Micros, micros, span};
+use crate::engine::{Entry, World};
 use crate::fleet::Fleet;
 use crate::order::{Cluster, Order, Turn};
 
@@ -32,32 +39,45 @@ pub struct Place {
 
 /// What all jobs of a pass are measured by.
 pub struct Scale<'a> {
-    policy: &'a Policy,
-    partitions: &'a BTreeMap<Name, Partition>,
-    qos: &'a BTreeMap<Name, Qos>,
+    world: &'a World,
+    /// By party.
+    factors: Vec<Factors>,
     most_partition: u32,
     most_qos: u32,
+    totals: Totals,
     order: Order,
     cluster: Cluster,
     now: Micros,
+}
+
+/// What there is, as far as the weights ask.
+#[derive(Debug, Default)]
+struct Totals {
+    nodes: f64,
+    cpus: f64,
+    partitions: BTreeMap<Name, TresCounts>,
 }
 
 /// The raw factors, 0 to 1, and their sum.
 #[derive(Clone, Copy, Debug)]
 pub struct Score {
     age: f64,
+    fairshare: f64,
+    size: f64,
+    association: f64,
     partition: f64,
     qos: f64,
-    nice: i32,
     turn: Turn,
     pub total: i64,
 }
 
 impl<'a> Scale<'a> {
-    pub fn new(policy: &'a Policy, partitions: &'a BTreeMap<Name, Partition>, qos: &'a BTreeMap<Name, Qos>, now: Micros) -> Self {
-        let most_partition = partitions.values().map(|p| p.priority_job_factor).max().unwrap_or(0).max(1);
-        let most_qos = qos.values().map(|q| q.priority).max().unwrap_or(0);
-        Scale { policy, partitions, qos, most_partition, most_qos, order: Order::Submission, cluster: Cluster::default(), now }
+    pub fn new(world: &'a World, accounts: &Accounts, fleet: &Fleet, now: Micros) -> Self {
+        let most_partition = world.partitions.values().map(|p| p.priority_job_factor).max().unwrap_or(0).max(1);
+        let most_qos = world.qos.values().map(|q| q.priority).max().unwrap_or(0);
+        let totals = Totals::of(&world.policy, fleet);
+        let (order, cluster) = (Order::Submission, Cluster::default());
+        Scale { world, factors: accounts.factors(), most_partition, most_qos, totals, order, cluster, now }
     }
 
     /// Jobs of equal priority go by `order`.
@@ -66,31 +86,33 @@ impl<'a> Scale<'a> {
         Scale { order, cluster, ..self }
     }
 
-    pub fn score(&self, job: &JobSnapshot) -> Score {
-        let since = job.not_before.map_or(i64::MIN, micros).max(micros(job.submit_time));
-        let waited = self.now.saturating_sub(since).max(0);
-        let age = ratio(waited as f64, span(self.policy.max_age_seconds) as f64).min(1.0);
-        let partition = self.partitions.get(&job.partition).map_or(0, |p| p.priority_job_factor);
-        let qos = self.qos.get(&job.qos).map_or(0, |q| q.priority);
+    pub fn score(&self, entry: &Entry) -> Score {
+        let (job, policy) = (&entry.job, &self.world.policy);
+        let waited = job.accrues_since.map_or(0, |since| self.now.saturating_sub(micros(since)).max(0));
+        let partition = self.world.partitions.get(&job.partition).map_or(0, |p| p.priority_job_factor);
+        let qos = self.world.qos.get(&job.qos).map_or(0, |q| q.priority);
+        let factors = self.factors.get(entry.party as usize).copied().unwrap_or_default();
         let mut score = Score {
-            age,
+            age: ratio(waited as f64, span(policy.max_age_seconds) as f64).min(1.0),
+            fairshare: factors.fairshare,
+            size: if policy.weight_job_size > 0 { self.totals.size(policy, &job.shape, self.minutes(job)) } else { 0.0 },
+            association: factors.association,
             partition: ratio(f64::from(partition), f64::from(self.most_partition)),
             qos: ratio(f64::from(qos), f64::from(self.most_qos)),
-            nice: job.nice,
             turn: self.order.turn(&self.cluster, job, waited),
             total: 0,
         };
-        let weighted = f64::from(self.policy.weight_age) * score.age
-            + f64::from(self.policy.weight_partition) * score.partition
-            + f64::from(self.policy.weight_qos) * score.qos;
-        score.total = if job.hold.is_some() { 0 } else { (weighted - f64::from(job.nice)) as i64 };
+        let weighted: f64 = self.weighted(&score).iter().map(|(_, raw, weight)| raw * weight).sum();
+        let resources: f64 = self.resources(job).map(|(_, raw, weight)| raw * weight).sum();
+        let sum = f64::from(job.site_factor) + weighted + resources - f64::from(job.nice);
+        score.total = if job.hold.is_some() { 0 } else { sum.clamp(1.0, f64::from(u32::MAX)) as i64 };
         score
     }
 
     pub fn place(&self, job: &JobSnapshot, score: &Score) -> Place {
         Place {
             is_ordinary: !job.is_expedited,
-            tier: Reverse(self.partitions.get(&job.partition).map_or(0, |p| p.priority_tier)),
+            tier: Reverse(self.world.partitions.get(&job.partition).map_or(0, |p| p.priority_tier)),
             priority: Reverse(score.total),
             turn: score.turn,
             submitted: micros(job.submit_time),
@@ -98,27 +120,98 @@ impl<'a> Scale<'a> {
         }
     }
 
-    pub fn explain(&self, score: &Score, rank: u32) -> Priority {
-        let factor = |name: &str, raw: f64, weight: u32| PriorityFactor {
-            name: name.to_owned(),
-            raw,
-            weight: i64::from(weight),
-            value: raw * f64::from(weight),
-        };
-        let mut factors = vec![
-            factor("age", score.age, self.policy.weight_age),
-            factor("partition", score.partition, self.policy.weight_partition),
-            factor("qos", score.qos, self.policy.weight_qos),
-        ];
-        if score.nice != 0 {
-            let nice = f64::from(score.nice);
-            factors.push(PriorityFactor { name: "nice".to_owned(), raw: nice, weight: -1, value: -nice });
+    /// All terms that have a weight, or that the job has of its own.
+    pub fn explain(&self, job: &JobSnapshot, score: &Score, rank: u32) -> Priority {
+        let factor = |name: Cow<'static, str>, raw: f64, weight: f64| PriorityFactor { name, raw, weight, value: raw * weight };
+        let weighted = self.weighted(score).into_iter().filter(|(_, _, weight)| *weight > 0.0);
+        let mut factors: Vec<PriorityFactor> = Vec::with_capacity(5);
+        factors.extend(weighted.map(|(name, raw, weight)| factor(Cow::Borrowed(name), raw, weight)));
+        factors.extend(self.resources(job).map(|(tres, raw, weight)| factor(Cow::Owned(format!("tres/{tres}")), raw, weight)));
+        for (name, raw, sign) in [("site", job.site_factor, 1.0), ("nice", job.nice, -1.0)] {
+            if raw != 0 {
+                factors.push(factor(Cow::Borrowed(name), f64::from(raw), sign));
+            }
         }
         if self.order != Order::Submission {
             // Orders jobs of equal totals and is no part of the sum.
-            factors.push(PriorityFactor { name: "urgency".to_owned(), raw: score.turn.urgency(), weight: 0, value: 0.0 });
+            factors.push(factor(Cow::Borrowed("urgency"), score.turn.urgency(), 0.0));
         }
         Priority { total: score.total, rank, factors }
+    }
+
+    fn weighted(&self, score: &Score) -> [(&'static str, f64, f64); 6] {
+        let policy = &self.world.policy;
+        [
+            ("age", score.age, policy.weight_age.into()),
+            ("fairshare", score.fairshare, policy.weight_fairshare.into()),
+            ("job_size", score.size, policy.weight_job_size.into()),
+            ("association", score.association, policy.weight_association.into()),
+            ("partition", score.partition, policy.weight_partition.into()),
+            ("qos", score.qos, policy.weight_qos.into()),
+        ]
+    }
+
+    /// Parts of the partition's resources that have a weight.
+    fn resources(&self, job: &JobSnapshot) -> impl Iterator<Item = (&Tres, f64, f64)> {
+        let weights = &self.world.policy.weight_tres;
+        let asked = if weights.is_empty() { TresCounts::new() } else { job.shape.least_counts() };
+        let all = self.totals.partitions.get(&job.partition);
+        weights.iter().map(move |(tres, weight)| {
+            let count = |counts: &TresCounts| counts.get(tres).copied().unwrap_or(0) as f64;
+            (tres, ratio(count(&asked), all.map_or(0.0, count)).min(1.0), weight.per_unit(&Tres::Cpu))
+        })
+    }
+
+    /// The time limit for the factor of size.
+    fn minutes(&self, job: &JobSnapshot) -> f64 {
+        job.time_limit as f64 / 60.0
+    }
+}
+
+impl Totals {
+    fn of(policy: &Policy, fleet: &Fleet) -> Self {
+        let mut totals = Totals::default();
+        if policy.weight_job_size == 0 && policy.weight_tres.is_empty() {
+            return totals;
+        }
+        let mut nodes = vec![0u64; fleet.classes.len()];
+        fleet.nodes.iter().filter(|node| node.is_usable).for_each(|node| nodes[node.class as usize] += 1);
+        for (class, nodes) in fleet.classes.iter().zip(nodes).filter(|(_, nodes)| *nodes > 0) {
+            totals.nodes += nodes as f64;
+            totals.cpus += nodes as f64 * f64::from(class.total.cpus);
+            for partition in &class.partitions {
+                let sums = totals.partitions.entry(partition.clone()).or_default();
+                let mut add = |tres: Tres, count: u64| *sums.entry(tres).or_insert(0) += count * nodes;
+                add(Tres::Node, 1);
+                add(Tres::Cpu, class.total.cpus.into());
+                add(Tres::Mem, class.total.memory >> 20);
+                for (kind, count) in class.kinds.iter().zip(class.total.gpus) {
+                    add(Tres::Gpu, count.into());
+                    add(Tres::GpuType(kind.clone()), count.into());
+                }
+            }
+        }
+        totals
+    }
+
+    /// Large by default: the mean of the parts of nodes and CPUs; small: of what is left. Relative to time: CPUs, or what so many nodes
+    /// have of them, ÷ minutes ÷ all CPUs.
+    fn size(&self, policy: &Policy, shape: &Shape, minutes: f64) -> f64 {
+        if self.nodes == 0.0 || self.cpus == 0.0 {
+            return 0.0;
+        }
+        let asked = shape.least_counts();
+        let count = |tres: &Tres| asked.get(tres).copied().unwrap_or(0) as f64;
+        let (nodes, cpus) = (count(&Tres::Node), count(&Tres::Cpu));
+        let size = if policy.small_relative_to_time {
+            let large = (nodes * self.cpus / self.nodes).max(cpus) / minutes.max(1.0) / self.cpus;
+            if policy.favor_small { 1.0 - large } else { large }
+        } else if policy.favor_small {
+            (((self.nodes - nodes) / self.nodes).max(0.0) + (self.cpus - cpus) / self.cpus) / 2.0
+        } else {
+            (nodes / self.nodes + cpus / self.cpus) / 2.0
+        };
+        size.clamp(0.0, 1.0)
     }
 }
 

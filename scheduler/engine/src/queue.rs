@@ -43,7 +43,7 @@ pub fn rank<'a>(world: &'a World, scale: &Scale<'_>) -> Vec<Ranked<'a>> {
 }
 
 pub fn ranked<'a>(entry: &'a Entry, scale: &Scale<'_>) -> Ranked<'a> {
-    let score = scale.score(&entry.job);
+    let score = scale.score(entry);
     Ranked { place: scale.place(&entry.job, &score), score, entry }
 }
 
@@ -67,7 +67,7 @@ pub fn judge(world: &World, rules: &Rules<'_>, entry: &Entry, elders: &Elders<'_
         let room = array.throttle.map_or(usize::MAX, |most| most.saturating_sub(running) as usize);
         array.pending.iter().copied().filter(|i| !world.unconfirmed.contains_key(&(job.id, Some(*i)))).take(room).collect()
     });
-    Judged::Queued(Queued { job: job.id, key: entry.key, length, deadline: job.deadline.map(micros), tasks })
+    Judged::Queued(Queued { tasks, ..Queued::of(entry) })
 }
 
 fn running_tasks(job: &JobSnapshot, starting: &Starting) -> u32 {

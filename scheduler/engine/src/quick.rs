@@ -8,7 +8,8 @@
 //! behind slip by as much and keep their nodes: nobody takes their place, and the next full plan packs anew.
 //!
 //! It looks at jobs that came or changed, at planned starts whose time has come, at begin times, and, where nodes were freed, at the
-//! jobs planned next on these nodes and at the first job of each key and length for which there is room. That is all that can start
+//! jobs planned next on these nodes and at the first job of each key and length for which there is room (of each party, where limits
+//! bind it); where a limit counts less than before, at the first jobs that it held. That is all that can start
 //! now because of the events, but for chains: a job that starts early leaves its planned place to nobody until the next full plan,
 //! which ranks everything anew and lets a new job of high priority go ahead of planned starts behind it.
 //!
@@ -24,7 +25,7 @@ use berth_model::verdict::Verdict;
 use jiff::Timestamp;
 
 use crate::amount::{Amount, Micros, SECOND, micros, span, timestamp};
-use crate::backfill::{self, Outcome, Queued};
+use crate::backfill::{self, Outcome, Queued, Wait};
 use crate::engine::{Engine, News, World, limit_of};
 use crate::explain;
 use crate::fit::Fitness;
@@ -69,9 +70,18 @@ impl Engine {
         }
         let due = self.bookings.due(now);
         let arrived = self.look_at(&news, &mut standing, now, &mut plan);
-        let scale = Scale::new(&self.world.policy, &self.world.partitions, &self.world.qos, now);
+        self.accounts.refresh(&self.world, now);
+        let scale = Scale::new(&self.world, &self.accounts, &self.fleet, now);
 
-        let mut pass = Pass::new(now, &mut self.fleet, &mut self.profile, &mut self.bookings, &mut self.keys, &self.world.partitions);
+        let mut pass = Pass::new(
+            now,
+            &mut self.fleet,
+            &mut self.profile,
+            &mut self.bookings,
+            &mut self.keys,
+            &mut self.accounts,
+            &self.world.partitions,
+        );
         let mut quick = Quick { world: &self.world, scale: &scale, pass: &mut pass, told: Vec::new(), met: BTreeSet::new(), tries: 0 };
         quick.claim(&due, &mut plan);
         quick.run(arrived, &news, &mut standing, &mut plan);
@@ -82,9 +92,9 @@ impl Engine {
         for (place, told) in told {
             let Some(entry) = self.world.jobs.get(&place.job) else { continue };
             let (rank, ahead) = standing.around(&entry.job.partition, place);
-            let score = scale.score(&entry.job);
+            let score = scale.score(entry);
             match told {
-                Told::Held(causes) => writer.held(place.job, causes, &score, rank, &ahead, &mut plan),
+                Told::Held(causes) => writer.held(&entry.job, causes, &score, rank, &ahead, &mut plan),
                 Told::Met(queued, outcome) => _ = writer.met(&entry.job, &queued, &outcome, &score, rank, &ahead, &mut plan),
             }
         }
@@ -151,6 +161,8 @@ impl Quick<'_, '_> {
             news.freed.iter().copied().filter(|at| self.pass.fleet.nodes[*at as usize].is_usable).take(MOST_FREED).collect();
         let mut jobs = arrived.clone();
         jobs.extend(self.planned_next(&freed));
+        let relieved = news.relieved.iter().flat_map(|scope| standing.relieved(*scope, MOST_NEXT));
+        jobs.extend(relieved.map(|place| place.job));
         let mut turn: BinaryHeap<Reverse<(Place, Candidate)>> =
             jobs.iter().filter_map(|job| Some(Reverse((self.place(*job)?, Candidate::Job)))).collect();
         let mut groups = self.groups_with_room(&freed, &standing.groups);
@@ -252,7 +264,9 @@ impl Quick<'_, '_> {
         );
         let fit = self.pass.fit(group.key);
         let now = self.pass.now;
+        let is_limited = !self.pass.limits(&Queued::of(&self.world.jobs[&job])).is_empty();
         let can = !is_held
+            && !is_limited
             && fit.fitness == Fitness::Fits
             && self.pass.find(group.key, &fit, group.length, now).is_some_and(|found| found.at == now);
         self.tries += usize::from(!can);
@@ -280,7 +294,12 @@ impl Quick<'_, '_> {
             Told::Met(queued, _) if self.world.jobs[&place.job].job.state == JobState::Pending => Some((queued, *place)),
             _ => None,
         });
-        standing.group(queued, self.pass.keys);
+        standing.group(queued, self.pass.keys, self.pass.accounts);
+        for (place, told) in &self.told {
+            if let Told::Met(_, Outcome { wait: Wait::Limited(causes), .. }) = told {
+                standing.add_limited(*place, causes);
+            }
+        }
     }
 }
 

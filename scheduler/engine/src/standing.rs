@@ -5,11 +5,14 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 
 use berth_model::{JobId, Name};
 
+use crate::accounts::{Accounts, PartyId};
 use crate::amount::{Amount, Micros};
 use crate::backfill::Queued;
 use crate::fit::Fit;
 use crate::full::MOST_AHEAD;
 use crate::keys::{KeyId, Keys};
+use crate::ledger::ScopeId;
+use crate::limits::Causes;
 use crate::priority::Place;
 use crate::verdicts::Grounds;
 
@@ -22,7 +25,7 @@ pub enum Alarm {
     Limit(JobId),
 }
 
-/// Jobs of one key and time limit, first to last.
+/// Jobs of one key and time limit, and of one party if limits bind it, first to last.
 #[derive(Debug)]
 pub struct Group {
     /// The least that any class's node must give to it.
@@ -41,6 +44,8 @@ pub struct Standing {
     pub alarms: BinaryHeap<Reverse<(Micros, Alarm)>>,
     /// All that waited, by partition, first to last.
     places: BTreeMap<Name, Vec<Place>>,
+    /// Jobs that limits hold, by who counts.
+    limited: HashMap<ScopeId, VecDeque<Place>>,
 }
 
 impl Standing {
@@ -52,10 +57,11 @@ impl Standing {
     }
 
     /// Groups the jobs of the queue, which come in its order.
-    pub fn group<'a>(&mut self, queue: impl Iterator<Item = (&'a Queued, Place)>, keys: &Keys) {
-        let mut index: HashMap<(KeyId, Micros), usize> = HashMap::new();
+    pub fn group<'a>(&mut self, queue: impl Iterator<Item = (&'a Queued, Place)>, keys: &Keys, accounts: &Accounts) {
+        let mut index: HashMap<(KeyId, Micros, Option<PartyId>), usize> = HashMap::new();
         for (queued, place) in queue {
-            let group = *index.entry((queued.key, queued.length)).or_insert_with(|| {
+            let party = Some(queued.party).filter(|party| !accounts.party(*party).rules.is_empty());
+            let group = *index.entry((queued.key, queued.length, party)).or_insert_with(|| {
                 let least = keys.entries[queued.key as usize].fit.as_deref().and_then(least_need);
                 let Some(least) = least else { return usize::MAX };
                 self.groups.push(Group { least, key: queued.key, length: queued.length, first: place, jobs: VecDeque::new() });
@@ -65,6 +71,19 @@ impl Standing {
                 group.jobs.push_back(place);
             }
         }
+    }
+
+    /// Limits hold this job.
+    pub fn add_limited(&mut self, place: Place, causes: &Causes) {
+        for (scope, _) in &**causes {
+            self.limited.entry(*scope).or_default().push_back(place);
+        }
+    }
+
+    /// The first `most` that a limit held, which may let them go now.
+    pub fn relieved(&mut self, scope: ScopeId, most: usize) -> Vec<Place> {
+        let Some(held) = self.limited.get_mut(&scope) else { return Vec::new() };
+        held.drain(..most.min(held.len())).collect()
     }
 
     /// A job's rank among all that waited, and the nearest ahead of it in its partition.

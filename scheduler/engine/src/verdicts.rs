@@ -37,9 +37,9 @@ impl<'a> Writer<'a> {
     }
 
     /// A job that policy holds.
-    pub fn held(&self, job: JobId, causes: Vec<Verdict>, score: &Score, rank: u32, ahead: &[JobId], plan: &mut Plan) {
-        let priority = self.scale.explain(score, rank);
-        plan.verdicts.push(JobVerdict { job, verdicts: causes, priority, ahead: ahead.to_vec(), planned_start: None });
+    pub fn held(&self, job: &JobSnapshot, causes: Vec<Verdict>, score: &Score, rank: u32, ahead: &[JobId], plan: &mut Plan) {
+        let priority = self.scale.explain(job, score, rank);
+        plan.verdicts.push(JobVerdict { job: job.id, verdicts: causes, priority, ahead: ahead.to_vec(), planned_start: None });
     }
 
     /// A job that the walk has met. `false`: it has started, nothing is left to say.
@@ -54,11 +54,15 @@ impl<'a> Writer<'a> {
         ahead: &[JobId],
         plan: &mut Plan,
     ) -> bool {
+        if let Wait::Limited(causes) = &outcome.wait {
+            self.held(job, causes.iter().map(|(_, verdict)| verdict.clone()).collect(), score, rank, ahead, plan);
+            return true;
+        }
         let Some((verdict, planned_start)) = self.say(job, queued, outcome, ahead) else { return false };
         if let Some(planned) = &planned_start {
             plan.wake_by(planned.at);
         }
-        let priority = self.scale.explain(score, rank);
+        let priority = self.scale.explain(job, score, rank);
         plan.verdicts.push(JobVerdict { job: job.id, verdicts: vec![verdict], priority, ahead: ahead.to_vec(), planned_start });
         true
     }
@@ -81,6 +85,7 @@ impl<'a> Writer<'a> {
                     .advice("lower the time limit, ask for less, or move the deadline");
                 (verdict, None)
             }
+            Wait::Limited(_) => return None,
             Wait::Unfit(fitness) => (explain::unfit(self.fleet, job, &self.common(queued.key)?.0.clone(), *fitness), None),
         })
     }

@@ -8,6 +8,7 @@ use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos, QueueOrder, QueuePolicy};
 use berth_model::resources::{Gpu, GpuDemand, Gpus, Inventory, MemoryDemand, NodeAllocation, NumaNode, Shape};
 use berth_model::state::{Hold, JobState, NodeFlag};
+use berth_model::tres::Charge;
 use berth_model::{Bytes, JobId, Name, NodeName};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -87,9 +88,11 @@ fn job(id: u64, shape: Shape, minutes: u64) -> JobSnapshot {
         shape,
         time_limit: minutes * 60,
         submit_time: noon() - SignedDuration::from_secs(1000 - id as i64),
+        accrues_since: Some(noon() - SignedDuration::from_secs(1000 - id as i64)),
         not_before: None,
         deadline: None,
         nice: 0,
+        site_factor: 0,
         constraint: None,
         required_nodes: BTreeSet::new(),
         excluded_nodes: BTreeSet::new(),
@@ -111,8 +114,13 @@ fn running(id: u64, nodes: &[u32], minutes: u64) -> JobSnapshot {
         gpus: (0..8).collect(),
         tasks: 1,
     };
-    let attempt =
-        RunningAttempt { number: 1, allocated_at: noon(), started_at: Some(noon()), nodes: nodes.iter().map(allocation).collect() };
+    let attempt = RunningAttempt {
+        number: 1,
+        allocated_at: noon(),
+        started_at: Some(noon()),
+        charge: Charge::default(),
+        nodes: nodes.iter().map(allocation).collect(),
+    };
     JobSnapshot { state: JobState::Running, attempt: Some(attempt), ..job(id, shape(nodes.len() as u32, 16), minutes) }
 }
 
@@ -122,20 +130,8 @@ impl World {
     fn nodes(count: u32, gpus: u32) -> World {
         let mut engine = Engine::new();
         engine.apply(Event::Policy(Policy::default()));
-        engine.apply(Event::Qos(Qos {
-            name: name("normal"),
-            priority: 0,
-            max_time_seconds: None,
-            allow_tenants: BTreeSet::new(),
-            description: None,
-        }));
-        engine.apply(Event::Qos(Qos {
-            name: name("high"),
-            priority: 100,
-            max_time_seconds: None,
-            allow_tenants: BTreeSet::new(),
-            description: None,
-        }));
+        engine.apply(Event::Qos(Qos::named(name("normal"))));
+        engine.apply(Event::Qos(Qos { priority: 100, ..Qos::named(name("high")) }));
         engine.apply(Event::Partition(Partition { is_default: true, ..Partition::of_all_nodes(name("main")) }));
         for n in 1..=count {
             engine.apply(Event::Node(Box::new(node(n, gpus))));

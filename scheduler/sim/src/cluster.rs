@@ -114,14 +114,8 @@ impl Workload {
         let capacity: f64 = cluster.groups.iter().map(size).sum();
         let mut world = vec![
             // No weights: all priorities are equal, and what came first goes first.
-            Event::Policy(Policy { weight_age: 0, weight_partition: 0, weight_qos: 0, ..Policy::default() }),
-            Event::Qos(Qos {
-                name: name("normal"),
-                priority: 0,
-                max_time_seconds: None,
-                allow_tenants: BTreeSet::new(),
-                description: None,
-            }),
+            Event::Policy(Policy { weight_age: 0, weight_fairshare: 0, weight_partition: 0, weight_qos: 0, ..Policy::default() }),
+            Event::Qos(Qos::named(name("normal"))),
             Event::Partition(Partition::of_all_nodes(name("main"))),
         ];
         let shape: Box<dyn Fn(&TraceJob) -> Shape> = match placement {
@@ -238,9 +232,11 @@ fn snapshot(id: u64, job: &TraceJob, shape: Shape, user: Name) -> JobSnapshot {
         shape,
         time_limit: job.walltime,
         submit_time: begin() + SignedDuration::from_secs(job.submit as i64),
+        accrues_since: Some(begin() + SignedDuration::from_secs(job.submit as i64)),
         not_before: None,
         deadline: None,
         nice: 0,
+        site_factor: 0,
         constraint: None,
         required_nodes: BTreeSet::new(),
         excluded_nodes: BTreeSet::new(),

@@ -107,7 +107,7 @@ impl History {
     /// The period under `policy`. `watch` is told after each plan how many jobs have ended.
     pub fn replay(&self, name: String, policy: Policy, watch: &mut dyn FnMut(usize)) -> Report {
         let world = self.workload.world.iter().map(|event| match event {
-            Event::Policy(_) => Event::Policy(policy),
+            Event::Policy(_) => Event::Policy(policy.clone()),
             other => other.clone(),
         });
         let schedule = simulate(Settings::default(), world.collect(), self.workload.jobs.clone(), watch);

@@ -7,6 +7,7 @@ use berth_engine::{Engine, Settings};
 use berth_model::event::{Event, JobSnapshot, RecentRuns, RunningAttempt};
 use berth_model::resources::NodeAllocation;
 use berth_model::state::JobState;
+use berth_model::tres::Charge;
 use berth_model::{JobId, Name, Seconds};
 use jiff::{SignedDuration, Timestamp};
 
@@ -111,7 +112,7 @@ impl Run {
         self.schedule.plans += 1;
         for start in plan.starts {
             self.engine.confirm(start.job, start.array_index);
-            self.start(start.job, now, start.nodes);
+            self.start(start.job, now, start.nodes, start.charge);
         }
         for id in plan.expired {
             self.engine.apply(Event::JobGone(id));
@@ -121,10 +122,10 @@ impl Run {
         plan.wake_at.filter(|at| *at > now)
     }
 
-    fn start(&mut self, id: JobId, now: Timestamp, nodes: Vec<NodeAllocation>) {
+    fn start(&mut self, id: JobId, now: Timestamp, nodes: Vec<NodeAllocation>, charge: Charge) {
         let sim = &self.jobs[&id];
         self.waiting.remove(&id);
-        let attempt = RunningAttempt { number: 1, allocated_at: now, started_at: Some(now), nodes: nodes.clone() };
+        let attempt = RunningAttempt { number: 1, allocated_at: now, started_at: Some(now), charge, nodes: nodes.clone() };
         let snapshot = JobSnapshot { state: JobState::Running, attempt: Some(attempt), ..sim.job.clone() };
         self.engine.apply(Event::Job(Box::new(snapshot)));
         let length = sim.runtime.min(sim.job.time_limit);

@@ -39,7 +39,7 @@ fn world(nodes: u32) -> Vec<Event> {
         flags: BTreeSet::new(),
         reason: None,
     };
-    let qos = Qos { name: name("normal"), priority: 0, max_time_seconds: None, allow_tenants: BTreeSet::new(), description: None };
+    let qos = Qos::named(name("normal"));
     let mut events = vec![Event::Policy(Policy::default()), Event::Qos(qos), Event::Partition(Partition::of_all_nodes(name("main")))];
     events.extend((1..=nodes).map(|n| Event::Node(Box::new(node(n)))));
     events
@@ -69,9 +69,11 @@ fn job(id: u64, submitted: i64, nodes: u32, limit: u64, length: u64) -> SimJob {
         },
         time_limit: limit * 60,
         submit_time: noon() + SignedDuration::from_mins(submitted),
+        accrues_since: Some(noon() + SignedDuration::from_mins(submitted)),
         not_before: None,
         deadline: None,
         nice: 0,
+        site_factor: 0,
         constraint: None,
         required_nodes: BTreeSet::new(),
         excluded_nodes: BTreeSet::new(),

@@ -82,6 +82,7 @@ impl Cluster {
             deadline: None,
             array: None,
             dependencies: Vec::new(),
+            submit_limits: Vec::new(),
         };
         change(&mut job);
         self.db.submit_jobs(&[job]).await.unwrap()[0].job_id.0

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use berth_model::state::JobState;
 use berth_model::verdict::Decision;
 use berth_model::worker::{Fact, Phase};
-use berth_model::{JobId, JobRef};
+use berth_model::{JobId, JobRef, StepId};
 use cluster::Cluster;
 
 #[tokio::test]
@@ -148,4 +148,43 @@ async fn a_standby_takes_over_and_the_old_leader_is_fenced() {
     assert!(matches!(fenced, Err(berth_store::StoreError::Fenced)));
     n1.run(next, 1, 0).await;
     cluster.until(next, JobState::Completed).await;
+}
+
+#[tokio::test]
+async fn use_is_counted_once_whoever_leads() {
+    let cluster = Cluster::start().await;
+    let first = cluster.scheduler("one").await;
+    let mut n1 = cluster.node("n1").await;
+    let job = cluster.submit(1, |_| ()).await;
+    n1.assignment(job, Phase::Go).await;
+    let (job_id, step) = (JobId(job), StepId::Number(0));
+    n1.report(vec![Fact::StepStarted { job_id, attempt: 1, step }]).await;
+    cluster.until(job, JobState::Running).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    // The leader dies while the job runs; it ends while nobody leads, and another takes over twice.
+    first.abort();
+    n1.run(job, 1, 0).await;
+    cluster.until(job, JobState::Completed).await;
+    let attempt = cluster.db.attempts(job).await.unwrap().remove(0);
+    let ran = attempt.ended_at.unwrap().0.duration_since(attempt.started_at.unwrap().0).as_secs_f64();
+    for holder in ["two", "three"] {
+        let begun = jiff::Timestamp::now();
+        let next = cluster.scheduler(holder).await;
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let used = loop {
+            let trees = cluster.db.shares(Some("acme")).await.unwrap();
+            let lines = trees.first().filter(|(_, at)| *at > begun).map(|(lines, _)| lines.clone()).unwrap_or_default();
+            let ann = lines.into_iter().find(|line| line.user.as_ref().is_some_and(|user| user.as_str() == "ann"));
+            if let Some(line) = ann.filter(|line| line.raw_usage > 0.0) {
+                break line.raw_usage;
+            }
+            assert!(Instant::now() < deadline, "the tree of shares was never written");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
+        // One CPU is billed by default; decay within seconds is nothing.
+        assert!((used / ran - 1.0).abs() < 0.01, "{holder} counts {used} billing-seconds of a run of {ran} s");
+        let again = cluster.db.fold_ended(berth_store::lease::Epoch(0), |_, _| Vec::new()).await;
+        assert!(matches!(again, Err(berth_store::StoreError::Fenced)), "only the leader folds");
+        next.abort();
+    }
 }

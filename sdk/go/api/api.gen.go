@@ -17,6 +17,60 @@ import (
 	"github.com/oapi-codegen/runtime"
 )
 
+// Defines values for Billing.
+const (
+	MaxTres     Billing = "max_tres"
+	MaxTresGres Billing = "max_tres_gres"
+	Sum         Billing = "sum"
+)
+
+// Valid indicates whether the value is a known member of the Billing enum.
+func (e Billing) Valid() bool {
+	switch e {
+	case MaxTres:
+		return true
+	case MaxTresGres:
+		return true
+	case Sum:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for FairShareRule.
+const (
+	Classic  FairShareRule = "classic"
+	FairTree FairShareRule = "fair_tree"
+)
+
+// Valid indicates whether the value is a known member of the FairShareRule enum.
+func (e FairShareRule) Valid() bool {
+	switch e {
+	case Classic:
+		return true
+	case FairTree:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for Fairshare1.
+const (
+	Parent Fairshare1 = "parent"
+)
+
+// Valid indicates whether the value is a known member of the Fairshare1 enum.
+func (e Fairshare1) Valid() bool {
+	switch e {
+	case Parent:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Hold.
 const (
 	HoldAdmin Hold = "admin"
@@ -29,6 +83,24 @@ func (e Hold) Valid() bool {
 	case HoldAdmin:
 		return true
 	case HoldUser:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ImpossibleLimit.
+const (
+	Refuse ImpossibleLimit = "refuse"
+	Wait   ImpossibleLimit = "wait"
+)
+
+// Valid indicates whether the value is a known member of the ImpossibleLimit enum.
+func (e ImpossibleLimit) Valid() bool {
+	switch e {
+	case Refuse:
+		return true
+	case Wait:
 		return true
 	default:
 		return false
@@ -133,16 +205,16 @@ func (e LogStream) Valid() bool {
 
 // Defines values for Network.
 const (
-	Host Network = "host"
-	None Network = "none"
+	NetworkHost Network = "host"
+	NetworkNone Network = "none"
 )
 
 // Valid indicates whether the value is a known member of the Network enum.
 func (e Network) Valid() bool {
 	switch e {
-	case Host:
+	case NetworkHost:
 		return true
-	case None:
+	case NetworkNone:
 		return true
 	default:
 		return false
@@ -221,24 +293,6 @@ func (e PartitionState) Valid() bool {
 	}
 }
 
-// Defines values for QueueOrder.
-const (
-	Submission QueueOrder = "submission"
-	Urgency    QueueOrder = "urgency"
-)
-
-// Valid indicates whether the value is a known member of the QueueOrder enum.
-func (e QueueOrder) Valid() bool {
-	switch e {
-	case Submission:
-		return true
-	case Urgency:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for RequeueMode.
 const (
 	Expedite RequeueMode = "expedite"
@@ -260,21 +314,45 @@ func (e RequeueMode) Valid() bool {
 	}
 }
 
+// Defines values for UsageReset.
+const (
+	UsageResetDaily     UsageReset = "daily"
+	UsageResetMonthly   UsageReset = "monthly"
+	UsageResetNone      UsageReset = "none"
+	UsageResetQuarterly UsageReset = "quarterly"
+	UsageResetWeekly    UsageReset = "weekly"
+	UsageResetYearly    UsageReset = "yearly"
+)
+
+// Valid indicates whether the value is a known member of the UsageReset enum.
+func (e UsageReset) Valid() bool {
+	switch e {
+	case UsageResetDaily:
+		return true
+	case UsageResetMonthly:
+		return true
+	case UsageResetNone:
+		return true
+	case UsageResetQuarterly:
+		return true
+	case UsageResetWeekly:
+		return true
+	case UsageResetYearly:
+		return true
+	default:
+		return false
+	}
+}
+
 // Account defines model for Account.
 type Account struct {
 	Description *string `json:"description,omitempty"`
 	Name        string  `json:"name"`
 	Parent      *string `json:"parent,omitempty"`
 	Tenant      string  `json:"tenant"`
-}
 
-// AccountFigures defines model for AccountFigures.
-type AccountFigures struct {
-	Account         Name    `json:"account"`
-	Jobs            int64   `json:"jobs"`
-	MeanWaitSeconds float64 `json:"mean_wait_seconds"`
-	Tenant          Name    `json:"tenant"`
-	UnitHours       float64 `json:"unit_hours"`
+	// Terms Its share of the parent's, and limits.
+	Terms Terms `json:"terms"`
 }
 
 // Ahead A job that is ahead in the queue.
@@ -300,7 +378,10 @@ type Association struct {
 	// IsManager May act on all jobs of the account.
 	IsManager bool   `json:"is_manager"`
 	Tenant    string `json:"tenant"`
-	User      string `json:"user"`
+
+	// Terms The user's share of the account's, and limits.
+	Terms Terms  `json:"terms"`
+	User  string `json:"user"`
 }
 
 // Attempt An attempt: one run of a job on one set of nodes.
@@ -321,6 +402,9 @@ type Attempt struct {
 	State      JobState `json:"state"`
 	StopReason *string  `json:"stop_reason,omitempty"`
 }
+
+// Billing How a partition's billing weights make one number of a job's resources.
+type Billing string
 
 // Bytes Bytes. Text such as "80GiB" is accepted on input too.
 type Bytes = int64
@@ -354,17 +438,6 @@ type CreateJoinToken struct {
 	ValidSeconds *int64 `json:"valid_seconds,omitempty"`
 }
 
-// CreateSimulation Replay the jobs submitted within [`from`, `to`) that ran and have ended.
-type CreateSimulation struct {
-	From time.Time `json:"from"`
-
-	// Policies Compared with each other and with what was recorded.
-	Policies []NamedPolicy `json:"policies"`
-
-	// To At most 92 days after `from`, and not in the future.
-	To time.Time `json:"to"`
-}
-
 // CreateTenant defines model for CreateTenant.
 type CreateTenant struct {
 	DisplayName *string `json:"display_name,omitempty"`
@@ -389,31 +462,6 @@ type DrainNode struct {
 	Reason string `json:"reason"`
 }
 
-// DryRunAnswer What the next plan would say of the job if it were submitted now. It holds as long as nothing else happens.
-type DryRunAnswer struct {
-	Ahead []Ahead `json:"ahead"`
-
-	// AsOf When the plan was made that this tells of.
-	AsOf         time.Time     `json:"as_of"`
-	PlannedStart *PlannedStart `json:"planned_start,omitempty"`
-	Priority     *Priority     `json:"priority,omitempty"`
-
-	// Rank Its place among the pending jobs; 1 is first.
-	Rank int32 `json:"rank"`
-
-	// StartsNow All of it, or of an array as many tasks as there is room for, would start at once.
-	StartsNow bool `json:"starts_now"`
-
-	// Summary All of it in a sentence.
-	Summary string `json:"summary"`
-
-	// Verdicts What would hold it, or the tasks of an array that do not start at once; the binding one first.
-	Verdicts []Verdict `json:"verdicts"`
-
-	// Warnings What was understood but would not be done: unsupported directives, for example.
-	Warnings []Fault `json:"warnings"`
-}
-
 // Explanation defines model for Explanation.
 type Explanation struct {
 	Ahead []Ahead `json:"ahead"`
@@ -434,6 +482,20 @@ type Explanation struct {
 	// Verdicts What holds it, the binding one first.
 	Verdicts []Verdict `json:"verdicts"`
 }
+
+// FairShareRule How usage becomes the fair-share factor.
+type FairShareRule string
+
+// Fairshare Shares beside the siblings' (default 1), or "parent".
+type Fairshare struct {
+	union json.RawMessage
+}
+
+// Fairshare0 defines model for Fairshare.0.
+type Fairshare0 = int
+
+// Fairshare1 defines model for Fairshare.1.
+type Fairshare1 string
 
 // Fault One thing wrong with a request. `code` is stable; `field` is a JSON path (`resources.nodes`) or a directive (`--gpus`).
 type Fault struct {
@@ -479,6 +541,9 @@ type Gpus struct {
 
 // Hold Who holds a pending job.
 type Hold string
+
+// ImpossibleLimit What becomes of a submission that breaks a limit by itself, so that it could never start.
+type ImpossibleLimit string
 
 // Inventory What a node has, as its worker found it.
 type Inventory struct {
@@ -642,6 +707,22 @@ type JobEvent struct {
 // JobKind defines model for JobKind.
 type JobKind string
 
+// JobPriority A pending job's priority.
+type JobPriority struct {
+	Account   string           `json:"account"`
+	AsOf      time.Time        `json:"as_of"`
+	Factors   []PriorityFactor `json:"factors"`
+	JobId     int64            `json:"job_id"`
+	Partition string           `json:"partition"`
+	Qos       string           `json:"qos"`
+
+	// Rank Its place among all pending jobs; 1 is first.
+	Rank   int32  `json:"rank"`
+	Tenant string `json:"tenant"`
+	Total  int64  `json:"total"`
+	User   string `json:"user"`
+}
+
 // JobSpec A job to submit. It has either a `script`, run once on the first node (its `srun` lines open parallel steps), or a
 // `command`, run once for each task on all nodes.
 type JobSpec struct {
@@ -740,6 +821,34 @@ type JoinToken struct {
 	UsesLeft int32   `json:"uses_left"`
 }
 
+// Limits Limits that associations and QOS have in common. Absent: none. `grp_*` bind the sum over all below an association, or over all
+// jobs of a QOS; `max_*` bind one job, and of associations the nearest one that says something counts.
+type Limits struct {
+	// GrpJobs Running at once.
+	GrpJobs *int32 `json:"grp_jobs,omitempty"`
+
+	// GrpSubmitJobs Pending and running; beyond it submissions are refused.
+	GrpSubmitJobs *int32 `json:"grp_submit_jobs,omitempty"`
+
+	// GrpTres Held by running jobs at once. A node counts once, however many of the jobs are on it.
+	GrpTres *map[string]int64 `json:"grp_tres,omitempty"`
+
+	// GrpTresMinutes Decayed use and what runs, in resource-minutes.
+	GrpTresMinutes *map[string]int64 `json:"grp_tres_minutes,omitempty"`
+
+	// GrpTresRunMinutes What running jobs may still use until their time limits, in resource-minutes.
+	GrpTresRunMinutes *map[string]int64 `json:"grp_tres_run_minutes,omitempty"`
+
+	// GrpWallMinutes Decayed run time of all jobs, in minutes.
+	GrpWallMinutes *int64 `json:"grp_wall_minutes,omitempty"`
+
+	// MaxTresMinutesPerJob A job's resources times its time limit, in resource-minutes.
+	MaxTresMinutesPerJob *map[string]int64 `json:"max_tres_minutes_per_job,omitempty"`
+	MaxTresPerJob        *map[string]int64 `json:"max_tres_per_job,omitempty"`
+	MaxTresPerNode       *map[string]int64 `json:"max_tres_per_node,omitempty"`
+	MaxWallSeconds       *int64            `json:"max_wall_seconds,omitempty"`
+}
+
 // LogStream Which of a task's two outputs; or the input that was passed on to a whole step, kept under task 0.
 type LogStream string
 
@@ -754,14 +863,6 @@ type MountSpec struct {
 
 // Name defines model for Name.
 type Name = string
-
-// NamedPolicy A policy to replay under, whole: what is left out has its default.
-type NamedPolicy struct {
-	Name string `json:"name"`
-
-	// Policy The cluster's weights. A job's priority is Σ weight × factor, each factor in 0..=1 (Slurm's multifactor plugin).
-	Policy Policy `json:"policy"`
-}
 
 // Network defines model for Network.
 type Network string
@@ -875,6 +976,14 @@ type PageJobEvent struct {
 	NextPageToken *string `json:"next_page_token,omitempty"`
 }
 
+// PageJobPriority A page of a list.
+type PageJobPriority struct {
+	Items []JobPriority `json:"items"`
+
+	// NextPageToken Give it as `page_token` to read on; absent on the last page.
+	NextPageToken *string `json:"next_page_token,omitempty"`
+}
+
 // PageJoinToken A page of a list.
 type PageJoinToken struct {
 	Items []JoinToken `json:"items"`
@@ -948,9 +1057,12 @@ type Partition struct {
 	AllowQos *[]Name `json:"allow_qos,omitempty"`
 
 	// AllowTenants Tenants that may use it; empty: all.
-	AllowTenants             *[]Name `json:"allow_tenants,omitempty"`
-	DefaultMemoryPerCpuBytes *Bytes  `json:"default_memory_per_cpu_bytes,omitempty"`
-	DefaultTimeSeconds       *U64    `json:"default_time_seconds,omitempty"`
+	AllowTenants *[]Name `json:"allow_tenants,omitempty"`
+
+	// BillingWeights What a job is billed for each unit it holds (`{"cpu": 1, "mem": "0.25G", "gres/gpu": 16}`); empty: its CPUs.
+	BillingWeights           *map[string]Weight `json:"billing_weights,omitempty"`
+	DefaultMemoryPerCpuBytes *Bytes             `json:"default_memory_per_cpu_bytes,omitempty"`
+	DefaultTimeSeconds       *U64               `json:"default_time_seconds,omitempty"`
 
 	// IsDefault Jobs that name no partition go here.
 	IsDefault             *bool  `json:"is_default,omitempty"`
@@ -972,6 +1084,7 @@ type Partition struct {
 
 	// PriorityTier Partitions of a higher tier are planned first.
 	PriorityTier *int32 `json:"priority_tier,omitempty"`
+	Qos          *Name  `json:"qos,omitempty"`
 
 	// State State of a partition, as Slurm's: `down` queues but starts nothing, `drain` refuses new jobs but starts queued ones.
 	State *PartitionState `json:"state,omitempty"`
@@ -988,16 +1101,27 @@ type PlannedStart struct {
 	Nodes string `json:"nodes"`
 }
 
-// Plots SVG documents: for each span of waits, or of slowdowns, the part of the jobs under each policy.
-type Plots struct {
-	Slowdown string `json:"slowdown"`
-	Wait     string `json:"wait"`
-}
-
-// Policy The cluster's weights. A job's priority is Σ weight × factor, each factor in 0..=1 (Slurm's multifactor plugin).
+// Policy The cluster's weights and rules. A job's priority is Σ weight × factor, each factor in 0..=1 (Slurm's multifactor plugin).
+//
+// By default a QOS weighs more than fair share, and fair share more than age or the partition.
 type Policy struct {
+	// Billing How a partition's billing weights make one number of a job's resources.
+	Billing *Billing `json:"billing,omitempty"`
+
 	// DecisionKeepSeconds How long the record of decisions is kept; 0: none is made.
 	DecisionKeepSeconds *U64 `json:"decision_keep_seconds,omitempty"`
+
+	// FairShareRule How usage becomes the fair-share factor.
+	FairShareRule *FairShareRule `json:"fair_share_rule,omitempty"`
+
+	// FavorSmall Small jobs get the size factor instead of large ones.
+	FavorSmall *bool `json:"favor_small,omitempty"`
+
+	// HalfLifeSeconds Use counts half after so long; 0: it never fades.
+	HalfLifeSeconds *U64 `json:"half_life_seconds,omitempty"`
+
+	// ImpossibleLimit What becomes of a submission that breaks a limit by itself, so that it could never start.
+	ImpossibleLimit *ImpossibleLimit `json:"impossible_limit,omitempty"`
 
 	// KillWaitSeconds Time between SIGTERM and SIGKILL.
 	KillWaitSeconds *U64 `json:"kill_wait_seconds,omitempty"`
@@ -1006,46 +1130,28 @@ type Policy struct {
 	MaxAgeSeconds *U64 `json:"max_age_seconds,omitempty"`
 
 	// NodeTimeoutSeconds Silence of a node after which it kills what it runs, and the scheduler, a little later, places that elsewhere.
-	NodeTimeoutSeconds *U64         `json:"node_timeout_seconds,omitempty"`
-	Queue              *QueuePolicy `json:"queue,omitempty"`
+	NodeTimeoutSeconds *U64 `json:"node_timeout_seconds,omitempty"`
 
 	// RequeueDelaySeconds Wait before a requeued job may start again.
-	RequeueDelaySeconds *U64   `json:"requeue_delay_seconds,omitempty"`
-	WeightAge           *int32 `json:"weight_age,omitempty"`
-	WeightPartition     *int32 `json:"weight_partition,omitempty"`
-	WeightQos           *int32 `json:"weight_qos,omitempty"`
-}
+	RequeueDelaySeconds *U64 `json:"requeue_delay_seconds,omitempty"`
 
-// PolicyFigures How a period went. Units are GPUs if any job asked for some, else CPUs.
-type PolicyFigures struct {
-	Accounts                []AccountFigures `json:"accounts"`
-	Jobs                    int64            `json:"jobs"`
-	LargeJobMeanWaitSeconds *float64         `json:"large_job_mean_wait_seconds,omitempty"`
+	// SafeLimits Limits in resource-minutes and wall time count what a job may use up to its time limit, not only what has been used.
+	SafeLimits *bool `json:"safe_limits,omitempty"`
 
-	// LargeJobs Jobs of the largest hundredth by units, and their mean wait.
-	LargeJobs int64 `json:"large_jobs"`
+	// SmallRelativeToTime The size factor is the job's CPUs over its time limit in minutes.
+	SmallRelativeToTime *bool `json:"small_relative_to_time,omitempty"`
 
-	// LostUnitSeconds Unit-seconds of such attempts.
-	LostUnitSeconds float64 `json:"lost_unit_seconds"`
+	// UsageReset When all usage is set to nothing, in UTC.
+	UsageReset        *UsageReset `json:"usage_reset,omitempty"`
+	WeightAge         *int32      `json:"weight_age,omitempty"`
+	WeightAssociation *int32      `json:"weight_association,omitempty"`
+	WeightFairshare   *int32      `json:"weight_fairshare,omitempty"`
+	WeightJobSize     *int32      `json:"weight_job_size,omitempty"`
+	WeightPartition   *int32      `json:"weight_partition,omitempty"`
+	WeightQos         *int32      `json:"weight_qos,omitempty"`
 
-	// MeanBoundedSlowdown Bounded slowdown: max(1, (wait + run) ÷ max(run, 10 s)).
-	MeanBoundedSlowdown   float64 `json:"mean_bounded_slowdown"`
-	MeanWaitSeconds       float64 `json:"mean_wait_seconds"`
-	MedianBoundedSlowdown float64 `json:"median_bounded_slowdown"`
-	P95WaitSeconds        float64 `json:"p95_wait_seconds"`
-	Policy                string  `json:"policy"`
-
-	// Preemptions Attempts that were stopped or lost and run again; replays have none.
-	Preemptions int64 `json:"preemptions"`
-
-	// Rejected Jobs that the nodes of today cannot run.
-	Rejected int64 `json:"rejected"`
-
-	// UserMaxOverMean The worst user's mean slowdown over the mean of all users with ten jobs or more.
-	UserMaxOverMean float64 `json:"user_max_over_mean"`
-
-	// Utilisation Busy unit-seconds between the first and the last submission ÷ (capacity × that time).
-	Utilisation float64 `json:"utilisation"`
+	// WeightTres For each resource its part of the partition's total; `{"gres/gpu": 3000}`.
+	WeightTres *map[string]Weight `json:"weight_tres,omitempty"`
 }
 
 // Priority A job's priority with its factors, and its place among the pending jobs (1 is first).
@@ -1059,12 +1165,12 @@ type Priority struct {
 type PriorityFactor struct {
 	Name string `json:"name"`
 
-	// Raw The factor, 0 to 1.
+	// Raw The factor, 0 to 1; `site` and `nice` are whole numbers.
 	Raw float64 `json:"raw"`
 
 	// Value raw × weight.
 	Value  float64 `json:"value"`
-	Weight int64   `json:"weight"`
+	Weight float64 `json:"weight"`
 }
 
 // Problem A problem. `type` is `/errors/{code}`; the pages are in the documentation.
@@ -1091,13 +1197,19 @@ type Problem struct {
 type PutAccount struct {
 	Description *string `json:"description,omitempty"`
 	Parent      *Name   `json:"parent,omitempty"`
+
+	// Terms What an association is given: its share, its part in priorities, its limits.
+	Terms *Terms `json:"terms,omitempty"`
 }
 
 // PutAssociation defines model for PutAssociation.
 type PutAssociation struct {
 	Account   Name  `json:"account"`
 	IsManager *bool `json:"is_manager,omitempty"`
-	User      Name  `json:"user"`
+
+	// Terms What an association is given: its share, its part in priorities, its limits.
+	Terms *Terms `json:"terms,omitempty"`
+	User  Name   `json:"user"`
 }
 
 // PutUser defines model for PutUser.
@@ -1109,29 +1221,41 @@ type PutUser struct {
 // Qos Quality of service: a priority and limits that jobs choose by name.
 type Qos struct {
 	// AllowTenants Tenants that may use it; empty: all.
-	AllowTenants   *[]Name `json:"allow_tenants,omitempty"`
-	Description    *string `json:"description,omitempty"`
-	MaxTimeSeconds *U64    `json:"max_time_seconds,omitempty"`
-	Name           Name    `json:"name"`
+	AllowTenants *[]Name `json:"allow_tenants,omitempty"`
+
+	// DenyOnLimit A job that breaks one of its limits by itself is refused, whatever the policy says.
+	DenyOnLimit *bool   `json:"deny_on_limit,omitempty"`
+	Description *string `json:"description,omitempty"`
+
+	// LimitFactor Multiplies the resource limits of associations for its jobs.
+	LimitFactor *float64 `json:"limit_factor,omitempty"`
+
+	// Limits Limits of all its jobs, and of each.
+	Limits                      *Limits           `json:"limits,omitempty"`
+	MaxJobsPerAccount           *int32            `json:"max_jobs_per_account,omitempty"`
+	MaxJobsPerUser              *int32            `json:"max_jobs_per_user,omitempty"`
+	MaxSubmitJobsPerAccount     *int32            `json:"max_submit_jobs_per_account,omitempty"`
+	MaxSubmitJobsPerUser        *int32            `json:"max_submit_jobs_per_user,omitempty"`
+	MaxTimeSeconds              *U64              `json:"max_time_seconds,omitempty"`
+	MaxTresPerAccount           *map[string]int64 `json:"max_tres_per_account,omitempty"`
+	MaxTresPerUser              *map[string]int64 `json:"max_tres_per_user,omitempty"`
+	MaxTresRunMinutesPerAccount *map[string]int64 `json:"max_tres_run_minutes_per_account,omitempty"`
+
+	// MaxTresRunMinutesPerUser What a user's running jobs may still use until their time limits, in resource-minutes.
+	MaxTresRunMinutesPerUser *map[string]int64 `json:"max_tres_run_minutes_per_user,omitempty"`
+
+	// MinTresPerJob The least that a job must ask for.
+	MinTresPerJob *map[string]int64 `json:"min_tres_per_job,omitempty"`
+	Name          Name              `json:"name"`
+
+	// OverPartitionQos Its limits win over those of the partition's QOS.
+	OverPartitionQos *bool `json:"over_partition_qos,omitempty"`
 
 	// Priority Relative priority; the highest of all QOS counts as 1.0.
 	Priority *int32 `json:"priority,omitempty"`
-}
 
-// QueueOrder Who goes first among jobs of equal priority.
-type QueueOrder string
-
-// QueuePolicy How the queue is walked.
-type QueuePolicy struct {
-	// Depth Jobs, from the head of the queue on, that hold a planned start which nobody may delay; the others start where they delay none.
-	// Absent: all. 1 is EASY backfill.
-	Depth *int32 `json:"depth,omitempty"`
-
-	// Order Who goes first among jobs of equal priority.
-	Order *QueueOrder `json:"order,omitempty"`
-
-	// PatienceSeconds With `urgency`: who has waited as long goes ahead of all that have not.
-	PatienceSeconds *U64 `json:"patience_seconds,omitempty"`
+	// UsageFactor Its jobs' use counts so many times; 0 is free.
+	UsageFactor *float64 `json:"usage_factor,omitempty"`
 }
 
 // RequeueJob defines model for RequeueJob.
@@ -1175,6 +1299,41 @@ type ResourceRequest struct {
 	TasksPerNode *int32 `json:"tasks_per_node,omitempty"`
 }
 
+// Share One line of the share tree, in the order of a walk from the root.
+type Share struct {
+	Account *Name `json:"account,omitempty"`
+
+	// Depth Steps below the root: 1 for a tenant.
+	Depth int32 `json:"depth"`
+
+	// EffectiveUsage Part of the parent's usage.
+	EffectiveUsage float64 `json:"effective_usage"`
+
+	// Factor The factor in priorities, 0 to 1; users alone have one.
+	Factor *float64 `json:"factor,omitempty"`
+
+	// Fairshare Shares beside the siblings' (default 1), or "parent".
+	Fairshare Fairshare `json:"fairshare"`
+
+	// LevelFs norm_shares ÷ effective_usage; absent where nothing was used: no share is better.
+	LevelFs *float64 `json:"level_fs,omitempty"`
+
+	// NormShares Shares ÷ the siblings' sum, itself included.
+	NormShares float64 `json:"norm_shares"`
+
+	// RawUsage Decayed billing-seconds of all below it.
+	RawUsage float64 `json:"raw_usage"`
+	Tenant   Name    `json:"tenant"`
+	User     *Name   `json:"user,omitempty"`
+}
+
+// Shares The tree, parents before their children.
+type Shares struct {
+	// AsOf When the scheduler wrote the oldest of it. Parts that hardly move are not written again. Absent: it has written nothing yet.
+	AsOf  *time.Time `json:"as_of,omitempty"`
+	Items []Share    `json:"items"`
+}
+
 // SignalJob defines model for SignalJob.
 type SignalJob struct {
 	// Full The batch shell too.
@@ -1193,37 +1352,6 @@ type SignalSpec struct {
 
 	// Signal Name (`SIGUSR1`, `USR1`) or number.
 	Signal string `json:"signal"`
-}
-
-// Simulation defines model for Simulation.
-type Simulation struct {
-	CreatedAt time.Time `json:"created_at"`
-
-	// DoneJobs Jobs replayed so far, under all policies together, and how many there are to be.
-	DoneJobs int64      `json:"done_jobs"`
-	EndedAt  *time.Time `json:"ended_at,omitempty"`
-
-	// Failure Why it failed.
-	Failure *string `json:"failure,omitempty"`
-
-	// Request Replay the jobs submitted within [`from`, `to`) that ran and have ended.
-	Request      CreateSimulation  `json:"request"`
-	RequestedBy  string            `json:"requested_by"`
-	Result       *SimulationResult `json:"result,omitempty"`
-	SimulationId int64             `json:"simulation_id"`
-
-	// State `running`, `done` or `failed`.
-	State     string `json:"state"`
-	TotalJobs int64  `json:"total_jobs"`
-}
-
-// SimulationResult defines model for SimulationResult.
-type SimulationResult struct {
-	// Plots SVG documents: for each span of waits, or of slowdowns, the part of the jobs under each policy.
-	Plots Plots `json:"plots"`
-
-	// Policies The first is `recorded`: what was.
-	Policies []PolicyFigures `json:"policies"`
 }
 
 // Start Why a job started then and there.
@@ -1295,17 +1423,42 @@ type Tenant struct {
 	// IsSuspended A suspended tenant's tokens are refused; what runs goes on.
 	IsSuspended bool   `json:"is_suspended"`
 	Name        string `json:"name"`
+
+	// Terms Its share of the cluster, and limits.
+	Terms Terms `json:"terms"`
+}
+
+// Terms What an association is given: its share, its part in priorities, its limits.
+type Terms struct {
+	// Fairshare Shares beside the siblings' (default 1), or "parent".
+	Fairshare *Fairshare `json:"fairshare,omitempty"`
+
+	// Limits Limits that associations and QOS have in common. Absent: none. `grp_*` bind the sum over all below an association, or over all
+	// jobs of a QOS; `max_*` bind one job, and of associations the nearest one that says something counts.
+	Limits *Limits `json:"limits,omitempty"`
+
+	// MaxJobs Running jobs of each user below it; the nearest association that says something counts.
+	MaxJobs *int32 `json:"max_jobs,omitempty"`
+
+	// MaxSubmitJobs Pending and running jobs of each user below it; beyond it submissions are refused.
+	MaxSubmitJobs *int32 `json:"max_submit_jobs,omitempty"`
+
+	// Priority Relative priority; the highest of all associations counts as 1.0. Absent: the parent's.
+	Priority *int32 `json:"priority,omitempty"`
 }
 
 // UpdateJob A merge patch.
 type UpdateJob struct {
-	Begin            *time.Time `json:"begin,omitempty"`
-	Comment          *string    `json:"comment,omitempty"`
-	Name             *string    `json:"name,omitempty"`
-	Nice             *int32     `json:"nice,omitempty"`
-	Partition        *Name      `json:"partition,omitempty"`
-	Qos              *Name      `json:"qos,omitempty"`
-	TimeLimitSeconds *int64     `json:"time_limit_seconds,omitempty"`
+	Begin     *time.Time `json:"begin,omitempty"`
+	Comment   *string    `json:"comment,omitempty"`
+	Name      *string    `json:"name,omitempty"`
+	Nice      *int32     `json:"nice,omitempty"`
+	Partition *Name      `json:"partition,omitempty"`
+	Qos       *Name      `json:"qos,omitempty"`
+
+	// SiteFactor Added to the priority as it is; set by administrators of the platform.
+	SiteFactor       *int32 `json:"site_factor,omitempty"`
+	TimeLimitSeconds *int64 `json:"time_limit_seconds,omitempty"`
 }
 
 // UpdateNode defines model for UpdateNode.
@@ -1318,7 +1471,13 @@ type UpdateNode struct {
 type UpdateTenant struct {
 	DisplayName *string `json:"display_name,omitempty"`
 	IsSuspended *bool   `json:"is_suspended,omitempty"`
+
+	// Terms A merge patch of the tenant's share and limits.
+	Terms *map[string]interface{} `json:"terms,omitempty"`
 }
+
+// UsageReset When all usage is set to nothing, in UTC.
+type UsageReset string
 
 // User defines model for User.
 type User struct {
@@ -1352,6 +1511,17 @@ type Verdict struct {
 	// Rule The rule that was applied, in words.
 	Rule string `json:"rule"`
 }
+
+// Weight A weight for each unit; text may carry a suffix: "0.25G" is 0.25 for each GiB of memory.
+type Weight struct {
+	union json.RawMessage
+}
+
+// Weight0 defines model for Weight.0.
+type Weight0 = float32
+
+// Weight1 defines model for Weight.1.
+type Weight1 = string
 
 // Whoami defines model for Whoami.
 type Whoami struct {
@@ -1389,6 +1559,15 @@ type AccountsGetParams struct {
 	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
 }
 
+// AccountsUpdateJSONBody defines parameters for AccountsUpdate.
+type AccountsUpdateJSONBody = map[string]interface{}
+
+// AccountsUpdateParams defines parameters for AccountsUpdate.
+type AccountsUpdateParams struct {
+	// Tenant The tenant meant; only platform admins name another than their own.
+	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
+}
+
 // AccountsPutParams defines parameters for AccountsPut.
 type AccountsPutParams struct {
 	// Tenant The tenant meant; only platform admins name another than their own.
@@ -1406,6 +1585,18 @@ type AssociationsDeleteParams struct {
 
 // AssociationsListParams defines parameters for AssociationsList.
 type AssociationsListParams struct {
+	Account *string `form:"account,omitempty" json:"account,omitempty"`
+	User    *string `form:"user,omitempty" json:"user,omitempty"`
+
+	// Tenant The tenant meant; only platform admins name another than their own.
+	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
+}
+
+// AssociationsUpdateJSONBody defines parameters for AssociationsUpdate.
+type AssociationsUpdateJSONBody = map[string]interface{}
+
+// AssociationsUpdateParams defines parameters for AssociationsUpdate.
+type AssociationsUpdateParams struct {
 	Account *string `form:"account,omitempty" json:"account,omitempty"`
 	User    *string `form:"user,omitempty" json:"user,omitempty"`
 
@@ -1519,12 +1710,6 @@ type JobsWriteStdinParams struct {
 	End *bool `form:"end,omitempty" json:"end,omitempty"`
 }
 
-// JobsDryRunParams defines parameters for JobsDryRun.
-type JobsDryRunParams struct {
-	// Tenant The tenant meant; only platform admins name another than their own
-	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
-}
-
 // JobsSubmitManyParams defines parameters for JobsSubmitMany.
 type JobsSubmitManyParams struct {
 	// Tenant The tenant meant; only platform admins name another than their own
@@ -1541,6 +1726,43 @@ type NodesListParams struct {
 
 	// PageToken `next_page_token` of the page before.
 	PageToken *string `form:"page_token,omitempty" json:"page_token,omitempty"`
+
+	// Tenant The tenant meant; only platform admins name another than their own.
+	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
+}
+
+// PartitionsUpdateJSONBody defines parameters for PartitionsUpdate.
+type PartitionsUpdateJSONBody = map[string]interface{}
+
+// PolicyUpdateJSONBody defines parameters for PolicyUpdate.
+type PolicyUpdateJSONBody = map[string]interface{}
+
+// PrioritiesListParams defines parameters for PrioritiesList.
+type PrioritiesListParams struct {
+	User      *string `form:"user,omitempty" json:"user,omitempty"`
+	Account   *string `form:"account,omitempty" json:"account,omitempty"`
+	Partition *string `form:"partition,omitempty" json:"partition,omitempty"`
+
+	// PageSize Items a page, 1 to 1000; 100 if absent.
+	PageSize *int32 `form:"page_size,omitempty" json:"page_size,omitempty"`
+
+	// PageToken `next_page_token` of the page before.
+	PageToken *string `form:"page_token,omitempty" json:"page_token,omitempty"`
+
+	// Tenant The tenant meant; only platform admins name another than their own.
+	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
+}
+
+// QosUpdateJSONBody defines parameters for QosUpdate.
+type QosUpdateJSONBody = map[string]interface{}
+
+// SharesListParams defines parameters for SharesList.
+type SharesListParams struct {
+	// Account Only this account and its users.
+	Account *string `form:"account,omitempty" json:"account,omitempty"`
+
+	// User Only this user's places.
+	User *string `form:"user,omitempty" json:"user,omitempty"`
 
 	// Tenant The tenant meant; only platform admins name another than their own.
 	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
@@ -1588,8 +1810,14 @@ type UsersPutParams struct {
 	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
 }
 
+// AccountsUpdateJSONRequestBody defines body for AccountsUpdate for application/json ContentType.
+type AccountsUpdateJSONRequestBody = AccountsUpdateJSONBody
+
 // AccountsPutJSONRequestBody defines body for AccountsPut for application/json ContentType.
 type AccountsPutJSONRequestBody = PutAccount
+
+// AssociationsUpdateJSONRequestBody defines body for AssociationsUpdate for application/json ContentType.
+type AssociationsUpdateJSONRequestBody = AssociationsUpdateJSONBody
 
 // AssociationsPutJSONRequestBody defines body for AssociationsPut for application/json ContentType.
 type AssociationsPutJSONRequestBody = PutAssociation
@@ -1609,9 +1837,6 @@ type JobsRequeueJSONRequestBody = RequeueJob
 // JobsSignalJSONRequestBody defines body for JobsSignal for application/json ContentType.
 type JobsSignalJSONRequestBody = SignalJob
 
-// JobsDryRunJSONRequestBody defines body for JobsDryRun for application/json ContentType.
-type JobsDryRunJSONRequestBody = JobSpec
-
 // JobsSubmitManyJSONRequestBody defines body for JobsSubmitMany for application/json ContentType.
 type JobsSubmitManyJSONRequestBody = SubmitMany
 
@@ -1624,17 +1849,23 @@ type NodesUpdateJSONRequestBody = UpdateNode
 // NodesDrainJSONRequestBody defines body for NodesDrain for application/json ContentType.
 type NodesDrainJSONRequestBody = DrainNode
 
+// PartitionsUpdateJSONRequestBody defines body for PartitionsUpdate for application/json ContentType.
+type PartitionsUpdateJSONRequestBody = PartitionsUpdateJSONBody
+
 // PartitionsPutJSONRequestBody defines body for PartitionsPut for application/json ContentType.
 type PartitionsPutJSONRequestBody = Partition
+
+// PolicyUpdateJSONRequestBody defines body for PolicyUpdate for application/json ContentType.
+type PolicyUpdateJSONRequestBody = PolicyUpdateJSONBody
 
 // PolicyPutJSONRequestBody defines body for PolicyPut for application/json ContentType.
 type PolicyPutJSONRequestBody = Policy
 
+// QosUpdateJSONRequestBody defines body for QosUpdate for application/json ContentType.
+type QosUpdateJSONRequestBody = QosUpdateJSONBody
+
 // QosPutJSONRequestBody defines body for QosPut for application/json ContentType.
 type QosPutJSONRequestBody = Qos
-
-// SimulationsCreateJSONRequestBody defines body for SimulationsCreate for application/json ContentType.
-type SimulationsCreateJSONRequestBody = CreateSimulation
 
 // TenantsCreateJSONRequestBody defines body for TenantsCreate for application/json ContentType.
 type TenantsCreateJSONRequestBody = CreateTenant
@@ -1644,6 +1875,130 @@ type TenantsUpdateJSONRequestBody = UpdateTenant
 
 // UsersPutJSONRequestBody defines body for UsersPut for application/json ContentType.
 type UsersPutJSONRequestBody = PutUser
+
+// AsFairshare0 returns the union data inside the Fairshare as a Fairshare0
+func (t Fairshare) AsFairshare0() (Fairshare0, error) {
+	var body Fairshare0
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromFairshare0 overwrites any union data inside the Fairshare as the provided Fairshare0
+func (t *Fairshare) FromFairshare0(v Fairshare0) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeFairshare0 performs a merge with any union data inside the Fairshare, using the provided Fairshare0
+func (t *Fairshare) MergeFairshare0(v Fairshare0) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsFairshare1 returns the union data inside the Fairshare as a Fairshare1
+func (t Fairshare) AsFairshare1() (Fairshare1, error) {
+	var body Fairshare1
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromFairshare1 overwrites any union data inside the Fairshare as the provided Fairshare1
+func (t *Fairshare) FromFairshare1(v Fairshare1) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeFairshare1 performs a merge with any union data inside the Fairshare, using the provided Fairshare1
+func (t *Fairshare) MergeFairshare1(v Fairshare1) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t Fairshare) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *Fairshare) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsWeight0 returns the union data inside the Weight as a Weight0
+func (t Weight) AsWeight0() (Weight0, error) {
+	var body Weight0
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromWeight0 overwrites any union data inside the Weight as the provided Weight0
+func (t *Weight) FromWeight0(v Weight0) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeWeight0 performs a merge with any union data inside the Weight, using the provided Weight0
+func (t *Weight) MergeWeight0(v Weight0) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsWeight1 returns the union data inside the Weight as a Weight1
+func (t Weight) AsWeight1() (Weight1, error) {
+	var body Weight1
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromWeight1 overwrites any union data inside the Weight as the provided Weight1
+func (t *Weight) FromWeight1(v Weight1) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeWeight1 performs a merge with any union data inside the Weight, using the provided Weight1
+func (t *Weight) MergeWeight1(v Weight1) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t Weight) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *Weight) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
 
 // RequestEditorFn is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -1734,6 +2089,20 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/accounts/{account} (the `AccountsGet` operationId).
 	AccountsGet(ctx context.Context, account string, params *AccountsGetParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// AccountsUpdateWithBody Change an account: its parent, its description, its share, its limits (a merge patch: `null` takes back).
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/accounts/{account} (the `AccountsUpdate` operationId).
+	AccountsUpdateWithBody(ctx context.Context, account string, params *AccountsUpdateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AccountsUpdate Change an account: its parent, its description, its share, its limits (a merge patch: `null` takes back).
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/accounts/{account} (the `AccountsUpdate` operationId).
+	AccountsUpdate(ctx context.Context, account string, params *AccountsUpdateParams, body AccountsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// AccountsPutWithBody Create or replace an account.
 	//
 	// Takes any type of body and a specified content type.
@@ -1758,14 +2127,28 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/associations (the `AssociationsList` operationId).
 	AssociationsList(ctx context.Context, params *AssociationsListParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// AssociationsPutWithBody Let a user charge an account. Tenant admins, and managers for their accounts.
+	// AssociationsUpdateWithBody Change an association: the user's share and limits, or whether it manages the account (a merge patch: `null` takes back).
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/associations (the `AssociationsUpdate` operationId).
+	AssociationsUpdateWithBody(ctx context.Context, params *AssociationsUpdateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AssociationsUpdate Change an association: the user's share and limits, or whether it manages the account (a merge patch: `null` takes back).
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/associations (the `AssociationsUpdate` operationId).
+	AssociationsUpdate(ctx context.Context, params *AssociationsUpdateParams, body AssociationsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AssociationsPutWithBody Let a user charge an account, with a share and limits. Tenant admins, and managers for their accounts.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /v1/associations (the `AssociationsPut` operationId).
 	AssociationsPutWithBody(ctx context.Context, params *AssociationsPutParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// AssociationsPut Let a user charge an account. Tenant admins, and managers for their accounts.
+	// AssociationsPut Let a user charge an account, with a share and limits. Tenant admins, and managers for their accounts.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1917,20 +2300,6 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/jobs/{job_id}:signal (the `JobsSignal` operationId).
 	JobsSignal(ctx context.Context, jobId string, body JobsSignalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// JobsDryRunWithBody When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
-	JobsDryRunWithBody(ctx context.Context, params *JobsDryRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// JobsDryRun When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
-	JobsDryRun(ctx context.Context, params *JobsDryRunParams, body JobsDryRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
 	// JobsParseScriptWithBody Read a batch script into the job it would be, without submitting it.
 	//
 	// Takes any type of body and a specified content type.
@@ -2039,6 +2408,20 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/partitions/{partition} (the `PartitionsGet` operationId).
 	PartitionsGet(ctx context.Context, partition string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// PartitionsUpdateWithBody Change a partition (a merge patch: `null` takes a field back to its default).
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/partitions/{partition} (the `PartitionsUpdate` operationId).
+	PartitionsUpdateWithBody(ctx context.Context, partition string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PartitionsUpdate Change a partition (a merge patch: `null` takes a field back to its default).
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/partitions/{partition} (the `PartitionsUpdate` operationId).
+	PartitionsUpdate(ctx context.Context, partition string, body PartitionsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// PartitionsPutWithBody Create or replace a partition.
 	//
 	// Takes any type of body and a specified content type.
@@ -2058,6 +2441,20 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/policy (the `PolicyGet` operationId).
 	PolicyGet(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// PolicyUpdateWithBody Change the cluster's policy (a merge patch: `null` takes a field back to its default). It is in force with the next plan.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/policy (the `PolicyUpdate` operationId).
+	PolicyUpdateWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PolicyUpdate Change the cluster's policy (a merge patch: `null` takes a field back to its default). It is in force with the next plan.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/policy (the `PolicyUpdate` operationId).
+	PolicyUpdate(ctx context.Context, body PolicyUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// PolicyPutWithBody Replace the cluster's policy. It is in force with the next plan.
 	//
 	// Takes any type of body and a specified content type.
@@ -2071,6 +2468,11 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /v1/policy (the `PolicyPut` operationId).
 	PolicyPut(ctx context.Context, body PolicyPutJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PrioritiesList Priorities of pending jobs, the highest first.
+	//
+	// Corresponds with GET /v1/priorities (the `PrioritiesList` operationId).
+	PrioritiesList(ctx context.Context, params *PrioritiesListParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// QosList List all qos.
 	//
@@ -2087,6 +2489,20 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/qos/{qos} (the `QosGet` operationId).
 	QosGet(ctx context.Context, qos string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// QosUpdateWithBody Change a qos (a merge patch: `null` takes a field back to its default).
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/qos/{qos} (the `QosUpdate` operationId).
+	QosUpdateWithBody(ctx context.Context, qos string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// QosUpdate Change a qos (a merge patch: `null` takes a field back to its default).
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/qos/{qos} (the `QosUpdate` operationId).
+	QosUpdate(ctx context.Context, qos string, body QosUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// QosPutWithBody Create or replace a qos.
 	//
 	// Takes any type of body and a specified content type.
@@ -2101,24 +2517,10 @@ type ClientInterface interface {
 	// Corresponds with PUT /v1/qos/{qos} (the `QosPut` operationId).
 	QosPut(ctx context.Context, qos string, body QosPutJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SimulationsCreateWithBody Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
+	// SharesList The tree of shares with usage and fair-share factors; of the caller's tenant, or of all for administrators of the platform.
 	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
-	SimulationsCreateWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// SimulationsCreate Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
-	SimulationsCreate(ctx context.Context, body SimulationsCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// SimulationsGet Get a simulation: how far it is, and what came of it.
-	//
-	// Corresponds with GET /v1/simulations/{simulation_id} (the `SimulationsGet` operationId).
-	SimulationsGet(ctx context.Context, simulationId int64, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with GET /v1/shares (the `SharesList` operationId).
+	SharesList(ctx context.Context, params *SharesListParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// TenantsList List tenants. A tenant's own users see theirs alone.
 	//
@@ -2243,6 +2645,40 @@ func (c *Client) AccountsGet(ctx context.Context, account string, params *Accoun
 	return c.Client.Do(req)
 }
 
+// AccountsUpdateWithBody Change an account: its parent, its description, its share, its limits (a merge patch: `null` takes back).
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/accounts/{account} (the `AccountsUpdate` operationId).
+func (c *Client) AccountsUpdateWithBody(ctx context.Context, account string, params *AccountsUpdateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAccountsUpdateRequestWithBody(c.Server, account, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AccountsUpdate Change an account: its parent, its description, its share, its limits (a merge patch: `null` takes back).
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/accounts/{account} (the `AccountsUpdate` operationId).
+func (c *Client) AccountsUpdate(ctx context.Context, account string, params *AccountsUpdateParams, body AccountsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAccountsUpdateRequest(c.Server, account, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // AccountsPutWithBody Create or replace an account.
 //
 // Takes any type of body and a specified content type.
@@ -2307,7 +2743,41 @@ func (c *Client) AssociationsList(ctx context.Context, params *AssociationsListP
 	return c.Client.Do(req)
 }
 
-// AssociationsPutWithBody Let a user charge an account. Tenant admins, and managers for their accounts.
+// AssociationsUpdateWithBody Change an association: the user's share and limits, or whether it manages the account (a merge patch: `null` takes back).
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/associations (the `AssociationsUpdate` operationId).
+func (c *Client) AssociationsUpdateWithBody(ctx context.Context, params *AssociationsUpdateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAssociationsUpdateRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AssociationsUpdate Change an association: the user's share and limits, or whether it manages the account (a merge patch: `null` takes back).
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/associations (the `AssociationsUpdate` operationId).
+func (c *Client) AssociationsUpdate(ctx context.Context, params *AssociationsUpdateParams, body AssociationsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAssociationsUpdateRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AssociationsPutWithBody Let a user charge an account, with a share and limits. Tenant admins, and managers for their accounts.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2324,7 +2794,7 @@ func (c *Client) AssociationsPutWithBody(ctx context.Context, params *Associatio
 	return c.Client.Do(req)
 }
 
-// AssociationsPut Let a user charge an account. Tenant admins, and managers for their accounts.
+// AssociationsPut Let a user charge an account, with a share and limits. Tenant admins, and managers for their accounts.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2716,40 +3186,6 @@ func (c *Client) JobsSignal(ctx context.Context, jobId string, body JobsSignalJS
 	return c.Client.Do(req)
 }
 
-// JobsDryRunWithBody When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
-func (c *Client) JobsDryRunWithBody(ctx context.Context, params *JobsDryRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewJobsDryRunRequestWithBody(c.Server, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// JobsDryRun When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
-func (c *Client) JobsDryRun(ctx context.Context, params *JobsDryRunParams, body JobsDryRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewJobsDryRunRequest(c.Server, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
 // JobsParseScriptWithBody Read a batch script into the job it would be, without submitting it.
 //
 // Takes any type of body and a specified content type.
@@ -3038,6 +3474,40 @@ func (c *Client) PartitionsGet(ctx context.Context, partition string, reqEditors
 	return c.Client.Do(req)
 }
 
+// PartitionsUpdateWithBody Change a partition (a merge patch: `null` takes a field back to its default).
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/partitions/{partition} (the `PartitionsUpdate` operationId).
+func (c *Client) PartitionsUpdateWithBody(ctx context.Context, partition string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPartitionsUpdateRequestWithBody(c.Server, partition, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PartitionsUpdate Change a partition (a merge patch: `null` takes a field back to its default).
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/partitions/{partition} (the `PartitionsUpdate` operationId).
+func (c *Client) PartitionsUpdate(ctx context.Context, partition string, body PartitionsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPartitionsUpdateRequest(c.Server, partition, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // PartitionsPutWithBody Create or replace a partition.
 //
 // Takes any type of body and a specified content type.
@@ -3087,6 +3557,40 @@ func (c *Client) PolicyGet(ctx context.Context, reqEditors ...RequestEditorFn) (
 	return c.Client.Do(req)
 }
 
+// PolicyUpdateWithBody Change the cluster's policy (a merge patch: `null` takes a field back to its default). It is in force with the next plan.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/policy (the `PolicyUpdate` operationId).
+func (c *Client) PolicyUpdateWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPolicyUpdateRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PolicyUpdate Change the cluster's policy (a merge patch: `null` takes a field back to its default). It is in force with the next plan.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/policy (the `PolicyUpdate` operationId).
+func (c *Client) PolicyUpdate(ctx context.Context, body PolicyUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPolicyUpdateRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // PolicyPutWithBody Replace the cluster's policy. It is in force with the next plan.
 //
 // Takes any type of body and a specified content type.
@@ -3111,6 +3615,21 @@ func (c *Client) PolicyPutWithBody(ctx context.Context, contentType string, body
 // Corresponds with PUT /v1/policy (the `PolicyPut` operationId).
 func (c *Client) PolicyPut(ctx context.Context, body PolicyPutJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPolicyPutRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PrioritiesList Priorities of pending jobs, the highest first.
+//
+// Corresponds with GET /v1/priorities (the `PrioritiesList` operationId).
+func (c *Client) PrioritiesList(ctx context.Context, params *PrioritiesListParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPrioritiesListRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -3166,6 +3685,40 @@ func (c *Client) QosGet(ctx context.Context, qos string, reqEditors ...RequestEd
 	return c.Client.Do(req)
 }
 
+// QosUpdateWithBody Change a qos (a merge patch: `null` takes a field back to its default).
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/qos/{qos} (the `QosUpdate` operationId).
+func (c *Client) QosUpdateWithBody(ctx context.Context, qos string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewQosUpdateRequestWithBody(c.Server, qos, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// QosUpdate Change a qos (a merge patch: `null` takes a field back to its default).
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/qos/{qos} (the `QosUpdate` operationId).
+func (c *Client) QosUpdate(ctx context.Context, qos string, body QosUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewQosUpdateRequest(c.Server, qos, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // QosPutWithBody Create or replace a qos.
 //
 // Takes any type of body and a specified content type.
@@ -3200,45 +3753,11 @@ func (c *Client) QosPut(ctx context.Context, qos string, body QosPutJSONRequestB
 	return c.Client.Do(req)
 }
 
-// SimulationsCreateWithBody Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
+// SharesList The tree of shares with usage and fair-share factors; of the caller's tenant, or of all for administrators of the platform.
 //
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
-func (c *Client) SimulationsCreateWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSimulationsCreateRequestWithBody(c.Server, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// SimulationsCreate Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
-func (c *Client) SimulationsCreate(ctx context.Context, body SimulationsCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSimulationsCreateRequest(c.Server, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// SimulationsGet Get a simulation: how far it is, and what came of it.
-//
-// Corresponds with GET /v1/simulations/{simulation_id} (the `SimulationsGet` operationId).
-func (c *Client) SimulationsGet(ctx context.Context, simulationId int64, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSimulationsGetRequest(c.Server, simulationId)
+// Corresponds with GET /v1/shares (the `SharesList` operationId).
+func (c *Client) SharesList(ctx context.Context, params *SharesListParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSharesListRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -3656,6 +4175,80 @@ func NewAccountsGetRequest(server string, account string, params *AccountsGetPar
 	return req, nil
 }
 
+// NewAccountsUpdateRequest calls the generic AccountsUpdate builder with application/json body
+func NewAccountsUpdateRequest(server string, account string, params *AccountsUpdateParams, body AccountsUpdateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAccountsUpdateRequestWithBody(server, account, params, "application/json", bodyReader)
+}
+
+// NewAccountsUpdateRequestWithBody constructs an http.Request for the AccountsUpdate method, with any body, and a specified content type
+func NewAccountsUpdateRequestWithBody(server string, account string, params *AccountsUpdateParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account", account, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/accounts/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Tenant != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tenant", *params.Tenant, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewAccountsPutRequest calls the generic AccountsPut builder with application/json body
 func NewAccountsPutRequest(server string, account string, params *AccountsPutParams, body AccountsPutJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -3882,6 +4475,97 @@ func NewAssociationsListRequest(server string, params *AssociationsListParams) (
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewAssociationsUpdateRequest calls the generic AssociationsUpdate builder with application/json body
+func NewAssociationsUpdateRequest(server string, params *AssociationsUpdateParams, body AssociationsUpdateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAssociationsUpdateRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewAssociationsUpdateRequestWithBody constructs an http.Request for the AssociationsUpdate method, with any body, and a specified content type
+func NewAssociationsUpdateRequestWithBody(server string, params *AssociationsUpdateParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/associations")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Account != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "account", *params.Account, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.User != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "user", *params.User, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Tenant != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tenant", *params.Tenant, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -5094,73 +5778,6 @@ func NewJobsSignalRequestWithBody(server string, jobId string, contentType strin
 	return req, nil
 }
 
-// NewJobsDryRunRequest calls the generic JobsDryRun builder with application/json body
-func NewJobsDryRunRequest(server string, params *JobsDryRunParams, body JobsDryRunJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewJobsDryRunRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewJobsDryRunRequestWithBody constructs an http.Request for the JobsDryRun method, with any body, and a specified content type
-func NewJobsDryRunRequestWithBody(server string, params *JobsDryRunParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/jobs:dryRun")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.Tenant != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tenant", *params.Tenant, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
 // NewJobsParseScriptRequestWithBody constructs an http.Request for the JobsParseScript method, with any body, and a specified content type
 func NewJobsParseScriptRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
@@ -5742,6 +6359,53 @@ func NewPartitionsGetRequest(server string, partition string) (*http.Request, er
 	return req, nil
 }
 
+// NewPartitionsUpdateRequest calls the generic PartitionsUpdate builder with application/json body
+func NewPartitionsUpdateRequest(server string, partition string, body PartitionsUpdateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPartitionsUpdateRequestWithBody(server, partition, "application/json", bodyReader)
+}
+
+// NewPartitionsUpdateRequestWithBody constructs an http.Request for the PartitionsUpdate method, with any body, and a specified content type
+func NewPartitionsUpdateRequestWithBody(server string, partition string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "partition", partition, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/partitions/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewPartitionsPutRequest calls the generic PartitionsPut builder with application/json body
 func NewPartitionsPutRequest(server string, partition string, body PartitionsPutJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -5816,6 +6480,46 @@ func NewPolicyGetRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewPolicyUpdateRequest calls the generic PolicyUpdate builder with application/json body
+func NewPolicyUpdateRequest(server string, body PolicyUpdateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPolicyUpdateRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewPolicyUpdateRequestWithBody constructs an http.Request for the PolicyUpdate method, with any body, and a specified content type
+func NewPolicyUpdateRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/policy")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewPolicyPutRequest calls the generic PolicyPut builder with application/json body
 func NewPolicyPutRequest(server string, body PolicyPutJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -5852,6 +6556,120 @@ func NewPolicyPutRequestWithBody(server string, contentType string, body io.Read
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewPrioritiesListRequest constructs an http.Request for the PrioritiesList method
+func NewPrioritiesListRequest(server string, params *PrioritiesListParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/priorities")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.User != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "user", *params.User, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Account != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "account", *params.Account, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Partition != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "partition", *params.Partition, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.PageSize != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page_size", *params.PageSize, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.PageToken != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page_token", *params.PageToken, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Tenant != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tenant", *params.Tenant, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -5951,6 +6769,53 @@ func NewQosGetRequest(server string, qos string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewQosUpdateRequest calls the generic QosUpdate builder with application/json body
+func NewQosUpdateRequest(server string, qos string, body QosUpdateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewQosUpdateRequestWithBody(server, qos, "application/json", bodyReader)
+}
+
+// NewQosUpdateRequestWithBody constructs an http.Request for the QosUpdate method, with any body, and a specified content type
+func NewQosUpdateRequestWithBody(server string, qos string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "qos", qos, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/qos/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewQosPutRequest calls the generic QosPut builder with application/json body
 func NewQosPutRequest(server string, qos string, body QosPutJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -5998,19 +6863,8 @@ func NewQosPutRequestWithBody(server string, qos string, contentType string, bod
 	return req, nil
 }
 
-// NewSimulationsCreateRequest calls the generic SimulationsCreate builder with application/json body
-func NewSimulationsCreateRequest(server string, body SimulationsCreateJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewSimulationsCreateRequestWithBody(server, "application/json", bodyReader)
-}
-
-// NewSimulationsCreateRequestWithBody constructs an http.Request for the SimulationsCreate method, with any body, and a specified content type
-func NewSimulationsCreateRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+// NewSharesListRequest constructs an http.Request for the SharesList method
+func NewSharesListRequest(server string, params *SharesListParams) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -6018,7 +6872,7 @@ func NewSimulationsCreateRequestWithBody(server string, contentType string, body
 		return nil, err
 	}
 
-	operationPath := fmt.Sprintf("/v1/simulations")
+	operationPath := fmt.Sprintf("/v1/shares")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -6028,40 +6882,55 @@ func NewSimulationsCreateRequestWithBody(server string, contentType string, body
 		return nil, err
 	}
 
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
 
-	req.Header.Add("Content-Type", contentType)
+		if params.Account != nil {
 
-	return req, nil
-}
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "account", *params.Account, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
 
-// NewSimulationsGetRequest constructs an http.Request for the SimulationsGet method
-func NewSimulationsGetRequest(server string, simulationId int64) (*http.Request, error) {
-	var err error
+		}
 
-	var pathParam0 string
+		if params.User != nil {
 
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "simulation_id", simulationId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "integer", Format: "int64"})
-	if err != nil {
-		return nil, err
-	}
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "user", *params.User, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
 
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
+		}
 
-	operationPath := fmt.Sprintf("/v1/simulations/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
+		if params.Tenant != nil {
 
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tenant", *params.Tenant, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -6671,6 +7540,20 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/accounts/{account} (the `AccountsGet` operationId).
 	AccountsGetWithResponse(ctx context.Context, account string, params *AccountsGetParams, reqEditors ...RequestEditorFn) (*AccountsGetResponse, error)
 
+	// AccountsUpdateWithBodyWithResponse Change an account: its parent, its description, its share, its limits (a merge patch: `null` takes back).
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/accounts/{account} (the `AccountsUpdate` operationId).
+	AccountsUpdateWithBodyWithResponse(ctx context.Context, account string, params *AccountsUpdateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AccountsUpdateResponse, error)
+
+	// AccountsUpdateWithResponse Change an account: its parent, its description, its share, its limits (a merge patch: `null` takes back).
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/accounts/{account} (the `AccountsUpdate` operationId).
+	AccountsUpdateWithResponse(ctx context.Context, account string, params *AccountsUpdateParams, body AccountsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*AccountsUpdateResponse, error)
+
 	// AccountsPutWithBodyWithResponse Create or replace an account.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -6699,14 +7582,28 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/associations (the `AssociationsList` operationId).
 	AssociationsListWithResponse(ctx context.Context, params *AssociationsListParams, reqEditors ...RequestEditorFn) (*AssociationsListResponse, error)
 
-	// AssociationsPutWithBodyWithResponse Let a user charge an account. Tenant admins, and managers for their accounts.
+	// AssociationsUpdateWithBodyWithResponse Change an association: the user's share and limits, or whether it manages the account (a merge patch: `null` takes back).
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/associations (the `AssociationsUpdate` operationId).
+	AssociationsUpdateWithBodyWithResponse(ctx context.Context, params *AssociationsUpdateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AssociationsUpdateResponse, error)
+
+	// AssociationsUpdateWithResponse Change an association: the user's share and limits, or whether it manages the account (a merge patch: `null` takes back).
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/associations (the `AssociationsUpdate` operationId).
+	AssociationsUpdateWithResponse(ctx context.Context, params *AssociationsUpdateParams, body AssociationsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*AssociationsUpdateResponse, error)
+
+	// AssociationsPutWithBodyWithResponse Let a user charge an account, with a share and limits. Tenant admins, and managers for their accounts.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/associations (the `AssociationsPut` operationId).
 	AssociationsPutWithBodyWithResponse(ctx context.Context, params *AssociationsPutParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AssociationsPutResponse, error)
 
-	// AssociationsPutWithResponse Let a user charge an account. Tenant admins, and managers for their accounts.
+	// AssociationsPutWithResponse Let a user charge an account, with a share and limits. Tenant admins, and managers for their accounts.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -6882,20 +7779,6 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/jobs/{job_id}:signal (the `JobsSignal` operationId).
 	JobsSignalWithResponse(ctx context.Context, jobId string, body JobsSignalJSONRequestBody, reqEditors ...RequestEditorFn) (*JobsSignalResponse, error)
 
-	// JobsDryRunWithBodyWithResponse When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
-	JobsDryRunWithBodyWithResponse(ctx context.Context, params *JobsDryRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*JobsDryRunResponse, error)
-
-	// JobsDryRunWithResponse When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
-	JobsDryRunWithResponse(ctx context.Context, params *JobsDryRunParams, body JobsDryRunJSONRequestBody, reqEditors ...RequestEditorFn) (*JobsDryRunResponse, error)
-
 	// JobsParseScriptWithBodyWithResponse Read a batch script into the job it would be, without submitting it.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -7022,6 +7905,20 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/partitions/{partition} (the `PartitionsGet` operationId).
 	PartitionsGetWithResponse(ctx context.Context, partition string, reqEditors ...RequestEditorFn) (*PartitionsGetResponse, error)
 
+	// PartitionsUpdateWithBodyWithResponse Change a partition (a merge patch: `null` takes a field back to its default).
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/partitions/{partition} (the `PartitionsUpdate` operationId).
+	PartitionsUpdateWithBodyWithResponse(ctx context.Context, partition string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PartitionsUpdateResponse, error)
+
+	// PartitionsUpdateWithResponse Change a partition (a merge patch: `null` takes a field back to its default).
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/partitions/{partition} (the `PartitionsUpdate` operationId).
+	PartitionsUpdateWithResponse(ctx context.Context, partition string, body PartitionsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*PartitionsUpdateResponse, error)
+
 	// PartitionsPutWithBodyWithResponse Create or replace a partition.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -7043,6 +7940,20 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/policy (the `PolicyGet` operationId).
 	PolicyGetWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*PolicyGetResponse, error)
 
+	// PolicyUpdateWithBodyWithResponse Change the cluster's policy (a merge patch: `null` takes a field back to its default). It is in force with the next plan.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/policy (the `PolicyUpdate` operationId).
+	PolicyUpdateWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PolicyUpdateResponse, error)
+
+	// PolicyUpdateWithResponse Change the cluster's policy (a merge patch: `null` takes a field back to its default). It is in force with the next plan.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/policy (the `PolicyUpdate` operationId).
+	PolicyUpdateWithResponse(ctx context.Context, body PolicyUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*PolicyUpdateResponse, error)
+
 	// PolicyPutWithBodyWithResponse Replace the cluster's policy. It is in force with the next plan.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -7056,6 +7967,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PUT /v1/policy (the `PolicyPut` operationId).
 	PolicyPutWithResponse(ctx context.Context, body PolicyPutJSONRequestBody, reqEditors ...RequestEditorFn) (*PolicyPutResponse, error)
+
+	// PrioritiesListWithResponse Priorities of pending jobs, the highest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/priorities (the `PrioritiesList` operationId).
+	PrioritiesListWithResponse(ctx context.Context, params *PrioritiesListParams, reqEditors ...RequestEditorFn) (*PrioritiesListResponse, error)
 
 	// QosListWithResponse List all qos.
 	//
@@ -7078,6 +7996,20 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/qos/{qos} (the `QosGet` operationId).
 	QosGetWithResponse(ctx context.Context, qos string, reqEditors ...RequestEditorFn) (*QosGetResponse, error)
 
+	// QosUpdateWithBodyWithResponse Change a qos (a merge patch: `null` takes a field back to its default).
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/qos/{qos} (the `QosUpdate` operationId).
+	QosUpdateWithBodyWithResponse(ctx context.Context, qos string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*QosUpdateResponse, error)
+
+	// QosUpdateWithResponse Change a qos (a merge patch: `null` takes a field back to its default).
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/qos/{qos} (the `QosUpdate` operationId).
+	QosUpdateWithResponse(ctx context.Context, qos string, body QosUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*QosUpdateResponse, error)
+
 	// QosPutWithBodyWithResponse Create or replace a qos.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -7092,26 +8024,12 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /v1/qos/{qos} (the `QosPut` operationId).
 	QosPutWithResponse(ctx context.Context, qos string, body QosPutJSONRequestBody, reqEditors ...RequestEditorFn) (*QosPutResponse, error)
 
-	// SimulationsCreateWithBodyWithResponse Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
-	SimulationsCreateWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SimulationsCreateResponse, error)
-
-	// SimulationsCreateWithResponse Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
-	SimulationsCreateWithResponse(ctx context.Context, body SimulationsCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*SimulationsCreateResponse, error)
-
-	// SimulationsGetWithResponse Get a simulation: how far it is, and what came of it.
+	// SharesListWithResponse The tree of shares with usage and fair-share factors; of the caller's tenant, or of all for administrators of the platform.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with GET /v1/simulations/{simulation_id} (the `SimulationsGet` operationId).
-	SimulationsGetWithResponse(ctx context.Context, simulationId int64, reqEditors ...RequestEditorFn) (*SimulationsGetResponse, error)
+	// Corresponds with GET /v1/shares (the `SharesList` operationId).
+	SharesListWithResponse(ctx context.Context, params *SharesListParams, reqEditors ...RequestEditorFn) (*SharesListResponse, error)
 
 	// TenantsListWithResponse List tenants. A tenant's own users see theirs alone.
 	//
@@ -7342,6 +8260,54 @@ func (r AccountsGetResponse) ContentType() string {
 	return ""
 }
 
+type AccountsUpdateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Account
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AccountsUpdateResponse) GetJSON200() *Account {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AccountsUpdateResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AccountsUpdateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AccountsUpdateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AccountsUpdateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AccountsUpdateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type AccountsPutResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -7473,6 +8439,54 @@ func (r AssociationsListResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r AssociationsListResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AssociationsUpdateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Association
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AssociationsUpdateResponse) GetJSON200() *Association {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AssociationsUpdateResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AssociationsUpdateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AssociationsUpdateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AssociationsUpdateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AssociationsUpdateResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -8377,54 +9391,6 @@ func (r JobsSignalResponse) ContentType() string {
 	return ""
 }
 
-type JobsDryRunResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *DryRunAnswer
-	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationproblemJSONDefault *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r JobsDryRunResponse) GetJSON200() *DryRunAnswer {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r JobsDryRunResponse) GetApplicationproblemJSONDefault() *Problem {
-	return r.ApplicationproblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r JobsDryRunResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r JobsDryRunResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r JobsDryRunResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r JobsDryRunResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
 type JobsParseScriptResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -9076,6 +10042,54 @@ func (r PartitionsGetResponse) ContentType() string {
 	return ""
 }
 
+type PartitionsUpdateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Partition
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PartitionsUpdateResponse) GetJSON200() *Partition {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PartitionsUpdateResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PartitionsUpdateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PartitionsUpdateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PartitionsUpdateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PartitionsUpdateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type PartitionsPutResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -9172,6 +10186,54 @@ func (r PolicyGetResponse) ContentType() string {
 	return ""
 }
 
+type PolicyUpdateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Policy
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PolicyUpdateResponse) GetJSON200() *Policy {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PolicyUpdateResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PolicyUpdateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PolicyUpdateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PolicyUpdateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PolicyUpdateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type PolicyPutResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -9214,6 +10276,54 @@ func (r PolicyPutResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r PolicyPutResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PrioritiesListResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PageJobPriority
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PrioritiesListResponse) GetJSON200() *PageJobPriority {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PrioritiesListResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PrioritiesListResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PrioritiesListResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PrioritiesListResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PrioritiesListResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -9357,6 +10467,54 @@ func (r QosGetResponse) ContentType() string {
 	return ""
 }
 
+type QosUpdateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Qos
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r QosUpdateResponse) GetJSON200() *Qos {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r QosUpdateResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r QosUpdateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r QosUpdateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r QosUpdateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r QosUpdateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type QosPutResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -9405,87 +10563,32 @@ func (r QosPutResponse) ContentType() string {
 	return ""
 }
 
-// SimulationsCreateResponse201Headers the declared response headers of an HTTP 201 response for SimulationsCreate
-type SimulationsCreateResponse201Headers struct {
-	Location *string
-}
-
-type SimulationsCreateResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON201 the response for an HTTP 201 `application/json` response
-	JSON201 *Simulation
-	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationproblemJSONDefault *Problem
-	// Headers201 the parsed response headers for an HTTP 201 response
-	Headers201 *SimulationsCreateResponse201Headers
-}
-
-// GetJSON201 returns the response for an HTTP 201 `application/json` response
-func (r SimulationsCreateResponse) GetJSON201() *Simulation {
-	return r.JSON201
-}
-
-// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r SimulationsCreateResponse) GetApplicationproblemJSONDefault() *Problem {
-	return r.ApplicationproblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r SimulationsCreateResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r SimulationsCreateResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r SimulationsCreateResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r SimulationsCreateResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type SimulationsGetResponse struct {
+type SharesListResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Simulation
+	JSON200 *Shares
 	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationproblemJSONDefault *Problem
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r SimulationsGetResponse) GetJSON200() *Simulation {
+func (r SharesListResponse) GetJSON200() *Shares {
 	return r.JSON200
 }
 
 // GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r SimulationsGetResponse) GetApplicationproblemJSONDefault() *Problem {
+func (r SharesListResponse) GetApplicationproblemJSONDefault() *Problem {
 	return r.ApplicationproblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
-func (r SimulationsGetResponse) GetBody() []byte {
+func (r SharesListResponse) GetBody() []byte {
 	return r.Body
 }
 
 // Status returns HTTPResponse.Status
-func (r SimulationsGetResponse) Status() string {
+func (r SharesListResponse) Status() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Status
 	}
@@ -9493,7 +10596,7 @@ func (r SimulationsGetResponse) Status() string {
 }
 
 // StatusCode returns HTTPResponse.StatusCode
-func (r SimulationsGetResponse) StatusCode() int {
+func (r SharesListResponse) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -9501,7 +10604,7 @@ func (r SimulationsGetResponse) StatusCode() int {
 }
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r SimulationsGetResponse) ContentType() string {
+func (r SharesListResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -10013,6 +11116,32 @@ func (c *ClientWithResponses) AccountsGetWithResponse(ctx context.Context, accou
 	return ParseAccountsGetResponse(rsp)
 }
 
+// AccountsUpdateWithBodyWithResponse Change an account: its parent, its description, its share, its limits (a merge patch: `null` takes back).
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/accounts/{account} (the `AccountsUpdate` operationId).
+func (c *ClientWithResponses) AccountsUpdateWithBodyWithResponse(ctx context.Context, account string, params *AccountsUpdateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AccountsUpdateResponse, error) {
+	rsp, err := c.AccountsUpdateWithBody(ctx, account, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAccountsUpdateResponse(rsp)
+}
+
+// AccountsUpdateWithResponse Change an account: its parent, its description, its share, its limits (a merge patch: `null` takes back).
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/accounts/{account} (the `AccountsUpdate` operationId).
+func (c *ClientWithResponses) AccountsUpdateWithResponse(ctx context.Context, account string, params *AccountsUpdateParams, body AccountsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*AccountsUpdateResponse, error) {
+	rsp, err := c.AccountsUpdate(ctx, account, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAccountsUpdateResponse(rsp)
+}
+
 // AccountsPutWithBodyWithResponse Create or replace an account.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -10065,7 +11194,33 @@ func (c *ClientWithResponses) AssociationsListWithResponse(ctx context.Context, 
 	return ParseAssociationsListResponse(rsp)
 }
 
-// AssociationsPutWithBodyWithResponse Let a user charge an account. Tenant admins, and managers for their accounts.
+// AssociationsUpdateWithBodyWithResponse Change an association: the user's share and limits, or whether it manages the account (a merge patch: `null` takes back).
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/associations (the `AssociationsUpdate` operationId).
+func (c *ClientWithResponses) AssociationsUpdateWithBodyWithResponse(ctx context.Context, params *AssociationsUpdateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AssociationsUpdateResponse, error) {
+	rsp, err := c.AssociationsUpdateWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAssociationsUpdateResponse(rsp)
+}
+
+// AssociationsUpdateWithResponse Change an association: the user's share and limits, or whether it manages the account (a merge patch: `null` takes back).
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/associations (the `AssociationsUpdate` operationId).
+func (c *ClientWithResponses) AssociationsUpdateWithResponse(ctx context.Context, params *AssociationsUpdateParams, body AssociationsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*AssociationsUpdateResponse, error) {
+	rsp, err := c.AssociationsUpdate(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAssociationsUpdateResponse(rsp)
+}
+
+// AssociationsPutWithBodyWithResponse Let a user charge an account, with a share and limits. Tenant admins, and managers for their accounts.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -10078,7 +11233,7 @@ func (c *ClientWithResponses) AssociationsPutWithBodyWithResponse(ctx context.Co
 	return ParseAssociationsPutResponse(rsp)
 }
 
-// AssociationsPutWithResponse Let a user charge an account. Tenant admins, and managers for their accounts.
+// AssociationsPutWithResponse Let a user charge an account, with a share and limits. Tenant admins, and managers for their accounts.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -10398,32 +11553,6 @@ func (c *ClientWithResponses) JobsSignalWithResponse(ctx context.Context, jobId 
 	return ParseJobsSignalResponse(rsp)
 }
 
-// JobsDryRunWithBodyWithResponse When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
-func (c *ClientWithResponses) JobsDryRunWithBodyWithResponse(ctx context.Context, params *JobsDryRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*JobsDryRunResponse, error) {
-	rsp, err := c.JobsDryRunWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseJobsDryRunResponse(rsp)
-}
-
-// JobsDryRunWithResponse When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
-func (c *ClientWithResponses) JobsDryRunWithResponse(ctx context.Context, params *JobsDryRunParams, body JobsDryRunJSONRequestBody, reqEditors ...RequestEditorFn) (*JobsDryRunResponse, error) {
-	rsp, err := c.JobsDryRun(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseJobsDryRunResponse(rsp)
-}
-
 // JobsParseScriptWithBodyWithResponse Read a batch script into the job it would be, without submitting it.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -10658,6 +11787,32 @@ func (c *ClientWithResponses) PartitionsGetWithResponse(ctx context.Context, par
 	return ParsePartitionsGetResponse(rsp)
 }
 
+// PartitionsUpdateWithBodyWithResponse Change a partition (a merge patch: `null` takes a field back to its default).
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/partitions/{partition} (the `PartitionsUpdate` operationId).
+func (c *ClientWithResponses) PartitionsUpdateWithBodyWithResponse(ctx context.Context, partition string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PartitionsUpdateResponse, error) {
+	rsp, err := c.PartitionsUpdateWithBody(ctx, partition, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePartitionsUpdateResponse(rsp)
+}
+
+// PartitionsUpdateWithResponse Change a partition (a merge patch: `null` takes a field back to its default).
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/partitions/{partition} (the `PartitionsUpdate` operationId).
+func (c *ClientWithResponses) PartitionsUpdateWithResponse(ctx context.Context, partition string, body PartitionsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*PartitionsUpdateResponse, error) {
+	rsp, err := c.PartitionsUpdate(ctx, partition, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePartitionsUpdateResponse(rsp)
+}
+
 // PartitionsPutWithBodyWithResponse Create or replace a partition.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -10697,6 +11852,32 @@ func (c *ClientWithResponses) PolicyGetWithResponse(ctx context.Context, reqEdit
 	return ParsePolicyGetResponse(rsp)
 }
 
+// PolicyUpdateWithBodyWithResponse Change the cluster's policy (a merge patch: `null` takes a field back to its default). It is in force with the next plan.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/policy (the `PolicyUpdate` operationId).
+func (c *ClientWithResponses) PolicyUpdateWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PolicyUpdateResponse, error) {
+	rsp, err := c.PolicyUpdateWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePolicyUpdateResponse(rsp)
+}
+
+// PolicyUpdateWithResponse Change the cluster's policy (a merge patch: `null` takes a field back to its default). It is in force with the next plan.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/policy (the `PolicyUpdate` operationId).
+func (c *ClientWithResponses) PolicyUpdateWithResponse(ctx context.Context, body PolicyUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*PolicyUpdateResponse, error) {
+	rsp, err := c.PolicyUpdate(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePolicyUpdateResponse(rsp)
+}
+
 // PolicyPutWithBodyWithResponse Replace the cluster's policy. It is in force with the next plan.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -10721,6 +11902,19 @@ func (c *ClientWithResponses) PolicyPutWithResponse(ctx context.Context, body Po
 		return nil, err
 	}
 	return ParsePolicyPutResponse(rsp)
+}
+
+// PrioritiesListWithResponse Priorities of pending jobs, the highest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/priorities (the `PrioritiesList` operationId).
+func (c *ClientWithResponses) PrioritiesListWithResponse(ctx context.Context, params *PrioritiesListParams, reqEditors ...RequestEditorFn) (*PrioritiesListResponse, error) {
+	rsp, err := c.PrioritiesList(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePrioritiesListResponse(rsp)
 }
 
 // QosListWithResponse List all qos.
@@ -10762,6 +11956,32 @@ func (c *ClientWithResponses) QosGetWithResponse(ctx context.Context, qos string
 	return ParseQosGetResponse(rsp)
 }
 
+// QosUpdateWithBodyWithResponse Change a qos (a merge patch: `null` takes a field back to its default).
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/qos/{qos} (the `QosUpdate` operationId).
+func (c *ClientWithResponses) QosUpdateWithBodyWithResponse(ctx context.Context, qos string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*QosUpdateResponse, error) {
+	rsp, err := c.QosUpdateWithBody(ctx, qos, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseQosUpdateResponse(rsp)
+}
+
+// QosUpdateWithResponse Change a qos (a merge patch: `null` takes a field back to its default).
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/qos/{qos} (the `QosUpdate` operationId).
+func (c *ClientWithResponses) QosUpdateWithResponse(ctx context.Context, qos string, body QosUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*QosUpdateResponse, error) {
+	rsp, err := c.QosUpdate(ctx, qos, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseQosUpdateResponse(rsp)
+}
+
 // QosPutWithBodyWithResponse Create or replace a qos.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -10788,43 +12008,17 @@ func (c *ClientWithResponses) QosPutWithResponse(ctx context.Context, qos string
 	return ParseQosPutResponse(rsp)
 }
 
-// SimulationsCreateWithBodyWithResponse Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
-func (c *ClientWithResponses) SimulationsCreateWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SimulationsCreateResponse, error) {
-	rsp, err := c.SimulationsCreateWithBody(ctx, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseSimulationsCreateResponse(rsp)
-}
-
-// SimulationsCreateWithResponse Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
-func (c *ClientWithResponses) SimulationsCreateWithResponse(ctx context.Context, body SimulationsCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*SimulationsCreateResponse, error) {
-	rsp, err := c.SimulationsCreate(ctx, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseSimulationsCreateResponse(rsp)
-}
-
-// SimulationsGetWithResponse Get a simulation: how far it is, and what came of it.
+// SharesListWithResponse The tree of shares with usage and fair-share factors; of the caller's tenant, or of all for administrators of the platform.
 //
 // Returns a wrapper object for the known response body format(s).
 //
-// Corresponds with GET /v1/simulations/{simulation_id} (the `SimulationsGet` operationId).
-func (c *ClientWithResponses) SimulationsGetWithResponse(ctx context.Context, simulationId int64, reqEditors ...RequestEditorFn) (*SimulationsGetResponse, error) {
-	rsp, err := c.SimulationsGet(ctx, simulationId, reqEditors...)
+// Corresponds with GET /v1/shares (the `SharesList` operationId).
+func (c *ClientWithResponses) SharesListWithResponse(ctx context.Context, params *SharesListParams, reqEditors ...RequestEditorFn) (*SharesListResponse, error) {
+	rsp, err := c.SharesList(ctx, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
-	return ParseSimulationsGetResponse(rsp)
+	return ParseSharesListResponse(rsp)
 }
 
 // TenantsListWithResponse List tenants. A tenant's own users see theirs alone.
@@ -11091,6 +12285,39 @@ func ParseAccountsGetResponse(rsp *http.Response) (*AccountsGetResponse, error) 
 	return response, nil
 }
 
+// ParseAccountsUpdateResponse parses an HTTP response from a AccountsUpdateWithResponse call
+func ParseAccountsUpdateResponse(rsp *http.Response) (*AccountsUpdateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AccountsUpdateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Account
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseAccountsPutResponse parses an HTTP response from a AccountsPutWithResponse call
 func ParseAccountsPutResponse(rsp *http.Response) (*AccountsPutResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -11169,6 +12396,39 @@ func ParseAssociationsListResponse(rsp *http.Response) (*AssociationsListRespons
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest PageAssociation
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAssociationsUpdateResponse parses an HTTP response from a AssociationsUpdateWithResponse call
+func ParseAssociationsUpdateResponse(rsp *http.Response) (*AssociationsUpdateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AssociationsUpdateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Association
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -11814,39 +13074,6 @@ func ParseJobsSignalResponse(rsp *http.Response) (*JobsSignalResponse, error) {
 	return response, nil
 }
 
-// ParseJobsDryRunResponse parses an HTTP response from a JobsDryRunWithResponse call
-func ParseJobsDryRunResponse(rsp *http.Response) (*JobsDryRunResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &JobsDryRunResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest DryRunAnswer
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
 // ParseJobsParseScriptResponse parses an HTTP response from a JobsParseScriptWithResponse call
 func ParseJobsParseScriptResponse(rsp *http.Response) (*JobsParseScriptResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -12297,6 +13524,39 @@ func ParsePartitionsGetResponse(rsp *http.Response) (*PartitionsGetResponse, err
 	return response, nil
 }
 
+// ParsePartitionsUpdateResponse parses an HTTP response from a PartitionsUpdateWithResponse call
+func ParsePartitionsUpdateResponse(rsp *http.Response) (*PartitionsUpdateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PartitionsUpdateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Partition
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParsePartitionsPutResponse parses an HTTP response from a PartitionsPutWithResponse call
 func ParsePartitionsPutResponse(rsp *http.Response) (*PartitionsPutResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -12363,6 +13623,39 @@ func ParsePolicyGetResponse(rsp *http.Response) (*PolicyGetResponse, error) {
 	return response, nil
 }
 
+// ParsePolicyUpdateResponse parses an HTTP response from a PolicyUpdateWithResponse call
+func ParsePolicyUpdateResponse(rsp *http.Response) (*PolicyUpdateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PolicyUpdateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Policy
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParsePolicyPutResponse parses an HTTP response from a PolicyPutWithResponse call
 func ParsePolicyPutResponse(rsp *http.Response) (*PolicyPutResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -12379,6 +13672,39 @@ func ParsePolicyPutResponse(rsp *http.Response) (*PolicyPutResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Policy
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePrioritiesListResponse parses an HTTP response from a PrioritiesListWithResponse call
+func ParsePrioritiesListResponse(rsp *http.Response) (*PrioritiesListResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PrioritiesListResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PageJobPriority
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -12491,6 +13817,39 @@ func ParseQosGetResponse(rsp *http.Response) (*QosGetResponse, error) {
 	return response, nil
 }
 
+// ParseQosUpdateResponse parses an HTTP response from a QosUpdateWithResponse call
+func ParseQosUpdateResponse(rsp *http.Response) (*QosUpdateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &QosUpdateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Qos
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseQosPutResponse parses an HTTP response from a QosPutWithResponse call
 func ParseQosPutResponse(rsp *http.Response) (*QosPutResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -12524,68 +13883,22 @@ func ParseQosPutResponse(rsp *http.Response) (*QosPutResponse, error) {
 	return response, nil
 }
 
-// ParseSimulationsCreateResponse parses an HTTP response from a SimulationsCreateWithResponse call
-func ParseSimulationsCreateResponse(rsp *http.Response) (*SimulationsCreateResponse, error) {
+// ParseSharesListResponse parses an HTTP response from a SharesListWithResponse call
+func ParseSharesListResponse(rsp *http.Response) (*SharesListResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
 	defer func() { _ = rsp.Body.Close() }()
 	if err != nil {
 		return nil, err
 	}
 
-	response := &SimulationsCreateResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
-		var dest Simulation
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON201 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSONDefault = &dest
-
-	}
-
-	switch {
-	case rsp.StatusCode == 201:
-		var headers SimulationsCreateResponse201Headers
-		if values := rsp.Header.Values("Location"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.Location = &value
-		}
-		response.Headers201 = &headers
-	}
-
-	return response, nil
-}
-
-// ParseSimulationsGetResponse parses an HTTP response from a SimulationsGetWithResponse call
-func ParseSimulationsGetResponse(rsp *http.Response) (*SimulationsGetResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &SimulationsGetResponse{
+	response := &SharesListResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Simulation
+		var dest Shares
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -27,10 +27,11 @@ entity!(
     is_suspended: bool,
     created_at: TimeDateTimeWithTimeZone,
     version: i64,
+    terms: Json,
 });
 
 entity!(
-    /// Accounts: a tree within a tenant.
+    /// Accounts: a tree within a tenant; `terms` are [`berth_model::association::Terms`], here as with tenants and associations.
     account, "accounts", {
     #[sea_orm(primary_key, auto_increment = false)] tenant: String,
     #[sea_orm(primary_key, auto_increment = false)] name: String,
@@ -38,6 +39,7 @@ entity!(
     description: Option<String>,
     created_at: TimeDateTimeWithTimeZone,
     version: i64,
+    terms: Json,
 });
 
 entity!(
@@ -59,6 +61,7 @@ entity!(
     #[sea_orm(primary_key, auto_increment = false)] user_name: String,
     is_manager: bool,
     version: i64,
+    terms: Json,
 });
 
 entity!(

@@ -36,9 +36,9 @@ pub(crate) async fn split(tx: &mut PgConnection, array: i64, index: i32, starts:
     }
     let task: SplitTask = sqlx::query_as(
         "insert into jobs (job_id, tenant, account, user_name, partition, qos, name, state, hold, spec, planning, labels, time_limit, nice,
-             submit_time, not_before, deadline, attempt, array_job_id, array_index)
+             site_factor, submit_time, accrues_since, not_before, deadline, attempt, array_job_id, array_index)
          select nextval('job_ids'), tenant, account, user_name, partition, qos, name, case when $3 then 'allocated' else 'pending' end, hold, spec,
-             planning, labels, time_limit, nice, submit_time, not_before, deadline, case when $3 then 1 else 0 end, job_id, $2
+             planning, labels, time_limit, nice, site_factor, submit_time, accrues_since, not_before, deadline, case when $3 then 1 else 0 end, job_id, $2
          from jobs where job_id = $1
          returning job_id, attempt, spec->>'script' is not null as is_script, spec->'resources'->>'cpus_per_task' as cpus_per_task,
              spec->'resources'->'gpus_per_task'->>'count' as gpus_per_task, tenant",

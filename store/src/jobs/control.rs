@@ -6,6 +6,7 @@ use berth_model::step::StopReason;
 use sqlx::postgres::PgConnection;
 
 use crate::events::{self, NewEvent};
+use crate::jobs::accrual::accrue;
 use crate::jobs::array::settle_array;
 use crate::settle;
 use crate::wake::Topic;
@@ -17,6 +18,8 @@ pub struct JobChange {
     pub name: Option<String>,
     pub time_limit: Option<u64>,
     pub nice: Option<i32>,
+    /// An operator's own part of the priority.
+    pub site_factor: Option<i32>,
     pub partition: Option<String>,
     pub qos: Option<String>,
     pub comment: Option<String>,
@@ -85,6 +88,7 @@ impl Db {
         if changed.is_empty() {
             return Err(not_in_state(&mut tx, job, "pending").await?);
         }
+        accrue(&mut tx, &changed).await?;
         let kind = if hold.is_some() { "job.held" } else { "job.released" };
         let event = |job| NewEvent { kind, job_id: Some(job), detail: Some(serde_json::json!({ "by": by })), ..NewEvent::default() };
         events::append(&mut tx, &changed.into_iter().map(event).collect::<Vec<_>>()).await?;
@@ -181,7 +185,9 @@ impl Db {
         sqlx::query(
             "update jobs set name = coalesce($2, name), time_limit = coalesce($3, time_limit), nice = coalesce($4, nice),
                  partition = coalesce($5, partition), qos = coalesce($6, qos),
-                 not_before = case when $7 then $8 else not_before end,
+                 not_before = case when $7 then $8 else not_before end, site_factor = coalesce($10, site_factor),
+                 accrues_since = case when $7 then greatest(least(accrues_since, now()), case when accrues_since is not null then $8 end)
+                     else accrues_since end,
                  spec = case when $9::text is null then spec else (spec::jsonb || jsonb_build_object('comment', $9::text))::json end,
                  version = version + 1
              where job_id = $1",
@@ -195,6 +201,7 @@ impl Db {
         .bind(change.not_before.is_some())
         .bind(change.not_before.flatten().map(crate::db::At))
         .bind(&change.comment)
+        .bind(change.site_factor)
         .execute(&mut *tx)
         .await?;
         let nodes = if is_running { settle::bump_attempt(&mut tx, job as i64, attempt).await? } else { Vec::new() };

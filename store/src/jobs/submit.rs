@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use berth_model::array::ArraySpec;
 use berth_model::dependency::{Dependency, DependencyKind};
 use berth_model::job::JobSpec;
+use berth_model::limit::Bound;
 use berth_model::resources::Shape;
 use berth_model::state::Hold;
 use berth_model::{Fault, JobId, NodeName};
@@ -12,6 +13,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sqlx::postgres::PgConnection;
 
+use super::accrual::accrue;
+use super::quota;
 use crate::db::At;
 use crate::wake::Topic;
 use crate::{Db, StoreError};
@@ -52,6 +55,8 @@ pub struct NewJob {
     pub deadline: Option<Timestamp>,
     pub array: Option<ArraySpec>,
     pub dependencies: Vec<Dependency>,
+    /// Limits on submitted jobs that bind it.
+    pub submit_limits: Vec<Bound>,
 }
 
 /// What the database made of a new job.
@@ -63,17 +68,14 @@ pub struct Submitted {
 
 impl Db {
     /// Stores `jobs`, all or none, and returns their ids in order. Committed when it returns. `Refused` if a dependency names a
-    /// job that is not there.
+    /// job that is not there, or if a limit on submitted jobs is reached.
     pub async fn submit_jobs(&self, jobs: &[NewJob]) -> Result<Vec<Submitted>, StoreError> {
-        let submitted = if jobs.iter().all(|job| job.dependencies.is_empty()) {
+        let submitted = if jobs.iter().all(|job| job.dependencies.is_empty() && job.submit_limits.is_empty()) {
             let mut connection = self.pool.acquire().await?;
             insert(&mut connection, jobs).await?
         } else {
             let mut tx = self.pool.begin().await?;
-            let submitted = insert(&mut tx, jobs).await?;
-            for (job, row) in jobs.iter().zip(&submitted) {
-                add_dependencies(&mut tx, job, row.job_id).await?;
-            }
+            let submitted = insert_checked(&mut tx, jobs).await?;
             tx.commit().await?;
             submitted
         };
@@ -93,10 +95,7 @@ impl Db {
         if let Some(answer) = once.claim(&mut tx).await? {
             return Ok(answer);
         }
-        let submitted = insert(&mut tx, jobs).await?;
-        for (job, row) in jobs.iter().zip(&submitted) {
-            add_dependencies(&mut tx, job, row.job_id).await?;
-        }
+        let submitted = insert_checked(&mut tx, jobs).await?;
         let answer = make_answer(&submitted);
         once.keep(&mut tx, &answer).await?;
         tx.commit().await?;
@@ -162,6 +161,20 @@ impl Once {
     }
 }
 
+async fn insert_checked(tx: &mut PgConnection, jobs: &[NewJob]) -> Result<Vec<Submitted>, StoreError> {
+    quota::heed(tx, jobs).await?;
+    let submitted = insert(tx, jobs).await?;
+    let mut depend = Vec::new();
+    for (job, row) in jobs.iter().zip(&submitted).filter(|(job, _)| !job.dependencies.is_empty()) {
+        add_dependencies(tx, job, row.job_id).await?;
+        depend.push(row.job_id.0 as i64);
+    }
+    if !depend.is_empty() {
+        accrue(tx, &depend).await?;
+    }
+    Ok(submitted)
+}
+
 /// One round trip: ids, rows and events in one statement.
 pub(super) async fn insert(connection: &mut PgConnection, jobs: &[NewJob]) -> Result<Vec<Submitted>, StoreError> {
     let specs = jobs.iter().map(|j| serde_json::to_string(&j.spec)).collect::<Result<Vec<_>, _>>()?;
@@ -174,15 +187,16 @@ pub(super) async fn insert(connection: &mut PgConnection, jobs: &[NewJob]) -> Re
         "with new as materialized (
              select nextval('job_ids') as job_id, u.* from unnest(
                  $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-                 $11::bigint[], $12::int[], $13::timestamptz[], $14::timestamptz[], $15::text[], $16::int[])
+                 $11::bigint[], $12::int[], $13::timestamptz[], $14::timestamptz[], $15::text[], $16::int[], $17::bool[])
              with ordinality as u (tenant, account, user_name, partition, qos, name, hold, spec, planning, labels,
-                 time_limit, nice, not_before, deadline, array_pending, array_total, ord)
+                 time_limit, nice, not_before, deadline, array_pending, array_total, depends, ord)
              order by ord
          ), stored as (
              insert into jobs (job_id, tenant, account, user_name, partition, qos, name, hold, spec, planning, labels,
-                 time_limit, nice, not_before, deadline, array_pending, array_total)
+                 time_limit, nice, not_before, deadline, array_pending, array_total, accrues_since)
              select job_id, tenant, account, user_name, partition, qos, name, hold, spec::json, planning::jsonb, labels::jsonb,
-                 time_limit, nice, not_before, deadline, array_pending::int4multirange, array_total from new
+                 time_limit, nice, not_before, deadline, array_pending::int4multirange, array_total,
+                 case when hold is null and not depends then greatest(now(), not_before) end from new
          ), told as (
              insert into events (kind, tenant, job_id) select 'job.submitted', tenant, job_id from new order by ord
          )
@@ -204,6 +218,7 @@ pub(super) async fn insert(connection: &mut PgConnection, jobs: &[NewJob]) -> Re
     .bind(column(jobs, |j| j.deadline.map(At)))
     .bind(column(jobs, |j| j.array.as_ref().map(|a| ranges_text(&a.indices))))
     .bind(column(jobs, |j| j.array.as_ref().map(|a| a.indices.len() as i32)))
+    .bind(column(jobs, |j| !j.dependencies.is_empty()))
     .fetch_all(connection)
     .await?;
     Ok(rows.into_iter().map(|(id, at)| Submitted { job_id: JobId(id as u64), submit_time: at.0 }).collect())

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_engine::Engine;
+use berth_model::association::{Association, AssociationKey, Limits, Terms};
 use berth_model::event::{Event, JobSnapshot, RunningAttempt};
 use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos};
 use berth_model::resources::{Gpu, GpuDemand, Gpus, Inventory, MemoryDemand, NodeAllocation, NumaNode, Shape};
 use berth_model::state::JobState;
+use berth_model::tres::{Charge, Tres, TresCounts};
 use berth_model::{Bytes, JobId, Name, NodeName};
 use jiff::{SignedDuration, Timestamp};
 
@@ -59,13 +61,7 @@ fn node(number: u32) -> Node {
 pub fn fleet(nodes: u32) -> Engine {
     let mut engine = Engine::new();
     engine.apply(Event::Policy(Policy::default()));
-    engine.apply(Event::Qos(Qos {
-        name: name("normal"),
-        priority: 0,
-        max_time_seconds: None,
-        allow_tenants: BTreeSet::new(),
-        description: None,
-    }));
+    engine.apply(Event::Qos(Qos::named(name("normal"))));
     engine.apply(Event::Partition(Partition::of_all_nodes(name("main"))));
     (1..=nodes).for_each(|n| engine.apply(Event::Node(Box::new(node(n)))));
     engine
@@ -99,9 +95,11 @@ fn job(id: u64, shape: Shape, minutes: u64) -> JobSnapshot {
         shape,
         time_limit: minutes * 60,
         submit_time: now() - SignedDuration::from_secs(1_000_000 - id as i64),
+        accrues_since: Some(now() - SignedDuration::from_secs(1_000_000 - id as i64)),
         not_before: None,
         deadline: None,
         nice: 0,
+        site_factor: 0,
         constraint: None,
         required_nodes: BTreeSet::new(),
         excluded_nodes: BTreeSet::new(),
@@ -176,6 +174,7 @@ pub fn running_jobs(nodes: u32, first_id: u64) -> Vec<JobSnapshot> {
                 number: 1,
                 allocated_at: started,
                 started_at: Some(started),
+                charge: Charge::default(),
                 nodes: (next..next + count).map(given).collect(),
             };
             next += count;
@@ -190,4 +189,33 @@ pub fn peak_memory_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0) / 1024
+}
+
+/// The job as one of so many users', a hundred of whom share an account.
+pub fn by_user(job: JobSnapshot, users: u64) -> JobSnapshot {
+    let user = mix(job.id.0) % users;
+    let mut job = JobSnapshot { account: name(&format!("a{}", user / 100)), user: name(&format!("u{user}")), ..job };
+    if let Some(attempt) = &mut job.attempt {
+        let cpus = attempt.nodes.iter().map(|part| part.cpus.len() as u64).sum();
+        let gpus = attempt.nodes.iter().map(|part| part.gpus.len() as u64).sum();
+        let tres = TresCounts::from([(Tres::Cpu, cpus), (Tres::Gpu, gpus), (Tres::Node, attempt.nodes.len() as u64)]);
+        attempt.charge = Charge { tres, billing: cpus as f64, usage_factor: 1.0, partition_qos: None };
+    }
+    job
+}
+
+/// Limits on so many accounts that some of them are reached, and on what they use.
+pub fn limits(accounts: u64) -> Event {
+    let counts = |tres, count| TresCounts::from([(tres, count)]);
+    let limits = |i: u64| Limits {
+        grp_tres: counts(Tres::Gpu, 500 + 40 * i),
+        grp_tres_minutes: counts(Tres::Gpu, 1_000_000_000),
+        max_wall_seconds: Some(7 * 86_400),
+        ..Limits::default()
+    };
+    let place = |i| {
+        let key = AssociationKey::account(name("acme"), name(&format!("a{i}")));
+        Association { key, parent: None, terms: Terms { limits: limits(i), max_jobs: Some(50), ..Terms::default() } }
+    };
+    Event::Associations { tenant: name("acme"), places: (0..accounts).map(place).collect() }
 }

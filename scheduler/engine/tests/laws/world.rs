@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_engine::{Engine, Plan, Settings};
+use berth_model::association::{AssociationKey, UsageKey, Used};
 use berth_model::event::{Event, JobSnapshot, RunningAttempt};
 use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos};
@@ -120,9 +121,11 @@ pub fn job(id: u64, ask: &Ask) -> JobSnapshot {
         },
         time_limit: ask.minutes * 60,
         submit_time: at(id as i64 - 10_000),
+        accrues_since: Some(at(id as i64 - 10_000)),
         not_before: None,
         deadline: None,
         nice: 0,
+        site_factor: 0,
         constraint: ask.wants_h100.then(|| vec![BTreeSet::from(["h100".to_owned()])]),
         required_nodes: ask.requires.iter().filter(|_| ask.excludes.is_none()).map(node).collect(),
         excluded_nodes: ask.excludes.iter().map(node).collect(),
@@ -142,6 +145,8 @@ pub struct World {
     pub nodes: BTreeMap<u32, Node>,
     pub pending: BTreeMap<JobId, JobSnapshot>,
     pub running: BTreeMap<JobId, JobSnapshot>,
+    /// What has ended, undecayed.
+    pub spent: BTreeMap<UsageKey, Used>,
 }
 
 impl World {
@@ -151,9 +156,7 @@ impl World {
 
     /// Events that tell all of it.
     pub fn events(&self) -> Vec<Event> {
-        let qos = |text: &str, priority| {
-            Event::Qos(Qos { name: name(text), priority, max_time_seconds: None, allow_tenants: BTreeSet::new(), description: None })
-        };
+        let qos = |text: &str, priority| Event::Qos(Qos { priority, ..Qos::named(name(text)) });
         let gpu =
             Partition { nodes: String::new(), node_features: BTreeSet::from(["gpu".to_owned()]), ..Partition::of_all_nodes(name("gpu")) };
         let mut events = vec![Event::Policy(Policy::default()), qos("normal", 0), qos("high", 100)];
@@ -180,8 +183,13 @@ impl World {
     pub fn start(&mut self, plan: &Plan, engines: &mut [Engine]) {
         for start in &plan.starts {
             let job = self.pending.remove(&start.job).expect("only what waits is started");
-            let attempt =
-                RunningAttempt { number: 1, allocated_at: at(self.now), started_at: Some(at(self.now)), nodes: start.nodes.clone() };
+            let attempt = RunningAttempt {
+                number: 1,
+                allocated_at: at(self.now),
+                started_at: Some(at(self.now)),
+                charge: start.charge.clone(),
+                nodes: start.nodes.clone(),
+            };
             let job = JobSnapshot { state: JobState::Running, attempt: Some(attempt), ..job };
             for engine in engines.iter_mut() {
                 engine.confirm(start.job, None);
@@ -198,7 +206,16 @@ impl World {
 
     /// Ends a job.
     pub fn end(&mut self, job: JobId) -> Event {
-        self.running.remove(&job);
+        if let Some(ended) = self.running.remove(&job) {
+            let attempt = ended.attempt.expect("it ran");
+            let seconds = at(self.now).duration_since(attempt.started_at.expect("it ran")).as_secs_f64();
+            let key = UsageKey { user: AssociationKey::user(ended.tenant, ended.account, ended.user), qos: ended.qos, partition_qos: None };
+            let spent = self.spent.entry(key).or_default();
+            spent.wall += seconds;
+            for (tres, count) in &attempt.charge.tres {
+                *spent.tres.entry(tres.clone()).or_default() += *count as f64 * seconds;
+            }
+        }
         Event::JobGone(job)
     }
 

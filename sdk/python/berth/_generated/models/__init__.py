@@ -1,24 +1,27 @@
 """Contains all the data models used in inputs/outputs"""
 
 from .account import Account
-from .account_figures import AccountFigures
+from .accounts_update_body import AccountsUpdateBody
 from .ahead import Ahead
 from .array_view import ArrayView
 from .association import Association
+from .associations_update_body import AssociationsUpdateBody
 from .attempt import Attempt
+from .billing import Billing
 from .cancel_job import CancelJob
 from .container_spec import ContainerSpec
 from .create_join_token import CreateJoinToken
-from .create_simulation import CreateSimulation
 from .create_tenant import CreateTenant
 from .decision import Decision
 from .drain_node import DrainNode
-from .dry_run_answer import DryRunAnswer
 from .explanation import Explanation
+from .fair_share_rule import FairShareRule
+from .fairshare_type_1 import FairshareType1
 from .fault import Fault
 from .gpu import Gpu
 from .gpus import Gpus
 from .hold import Hold
+from .impossible_limit import ImpossibleLimit
 from .inventory import Inventory
 from .inventory_facts import InventoryFacts
 from .job import Job
@@ -26,14 +29,21 @@ from .job_detail import JobDetail
 from .job_event import JobEvent
 from .job_kind import JobKind
 from .job_labels import JobLabels
+from .job_priority import JobPriority
 from .job_spec import JobSpec
 from .job_spec_environment import JobSpecEnvironment
 from .job_spec_labels import JobSpecLabels
 from .job_state import JobState
 from .join_token import JoinToken
+from .limits import Limits
+from .limits_grp_tres import LimitsGrpTres
+from .limits_grp_tres_minutes import LimitsGrpTresMinutes
+from .limits_grp_tres_run_minutes import LimitsGrpTresRunMinutes
+from .limits_max_tres_minutes_per_job import LimitsMaxTresMinutesPerJob
+from .limits_max_tres_per_job import LimitsMaxTresPerJob
+from .limits_max_tres_per_node import LimitsMaxTresPerNode
 from .log_stream import LogStream
 from .mount_spec import MountSpec
-from .named_policy import NamedPolicy
 from .network import Network
 from .node import Node
 from .node_allocation import NodeAllocation
@@ -45,6 +55,7 @@ from .page_association import PageAssociation
 from .page_attempt import PageAttempt
 from .page_job import PageJob
 from .page_job_event import PageJobEvent
+from .page_job_priority import PageJobPriority
 from .page_join_token import PageJoinToken
 from .page_node import PageNode
 from .page_partition import PagePartition
@@ -54,11 +65,13 @@ from .page_tenant import PageTenant
 from .page_user import PageUser
 from .parsed_job import ParsedJob
 from .partition import Partition
+from .partition_billing_weights import PartitionBillingWeights
 from .partition_state import PartitionState
+from .partitions_update_body import PartitionsUpdateBody
 from .planned_start import PlannedStart
-from .plots import Plots
 from .policy import Policy
-from .policy_figures import PolicyFigures
+from .policy_update_body import PolicyUpdateBody
+from .policy_weight_tres import PolicyWeightTres
 from .priority import Priority
 from .priority_factor import PriorityFactor
 from .problem import Problem
@@ -66,49 +79,59 @@ from .put_account import PutAccount
 from .put_association import PutAssociation
 from .put_user import PutUser
 from .qos import Qos
-from .queue_order import QueueOrder
-from .queue_policy import QueuePolicy
+from .qos_max_tres_per_account import QosMaxTresPerAccount
+from .qos_max_tres_per_user import QosMaxTresPerUser
+from .qos_max_tres_run_minutes_per_account import QosMaxTresRunMinutesPerAccount
+from .qos_max_tres_run_minutes_per_user import QosMaxTresRunMinutesPerUser
+from .qos_min_tres_per_job import QosMinTresPerJob
+from .qos_update_body import QosUpdateBody
 from .requeue_job import RequeueJob
 from .requeue_mode import RequeueMode
 from .requeue_spec import RequeueSpec
 from .resource_request import ResourceRequest
+from .share import Share
+from .shares import Shares
 from .signal_job import SignalJob
 from .signal_spec import SignalSpec
-from .simulation import Simulation
-from .simulation_result import SimulationResult
 from .start import Start
 from .step import Step
 from .submit_many import SubmitMany
 from .submitted_job import SubmittedJob
 from .submitted_jobs import SubmittedJobs
 from .tenant import Tenant
+from .terms import Terms
 from .update_job import UpdateJob
 from .update_node import UpdateNode
 from .update_tenant import UpdateTenant
+from .update_tenant_terms_type_0 import UpdateTenantTermsType0
+from .usage_reset import UsageReset
 from .user import User
 from .verdict import Verdict
 from .whoami import Whoami
 
 __all__ = (
     "Account",
-    "AccountFigures",
+    "AccountsUpdateBody",
     "Ahead",
     "ArrayView",
     "Association",
+    "AssociationsUpdateBody",
     "Attempt",
+    "Billing",
     "CancelJob",
     "ContainerSpec",
     "CreateJoinToken",
-    "CreateSimulation",
     "CreateTenant",
     "Decision",
     "DrainNode",
-    "DryRunAnswer",
     "Explanation",
+    "FairShareRule",
+    "FairshareType1",
     "Fault",
     "Gpu",
     "Gpus",
     "Hold",
+    "ImpossibleLimit",
     "Inventory",
     "InventoryFacts",
     "Job",
@@ -116,14 +139,21 @@ __all__ = (
     "JobEvent",
     "JobKind",
     "JobLabels",
+    "JobPriority",
     "JobSpec",
     "JobSpecEnvironment",
     "JobSpecLabels",
     "JobState",
     "JoinToken",
+    "Limits",
+    "LimitsGrpTres",
+    "LimitsGrpTresMinutes",
+    "LimitsGrpTresRunMinutes",
+    "LimitsMaxTresMinutesPerJob",
+    "LimitsMaxTresPerJob",
+    "LimitsMaxTresPerNode",
     "LogStream",
     "MountSpec",
-    "NamedPolicy",
     "Network",
     "Node",
     "NodeAllocation",
@@ -135,6 +165,7 @@ __all__ = (
     "PageAttempt",
     "PageJob",
     "PageJobEvent",
+    "PageJobPriority",
     "PageJoinToken",
     "PageNode",
     "PagePartition",
@@ -144,11 +175,13 @@ __all__ = (
     "PageUser",
     "ParsedJob",
     "Partition",
+    "PartitionBillingWeights",
     "PartitionState",
+    "PartitionsUpdateBody",
     "PlannedStart",
-    "Plots",
     "Policy",
-    "PolicyFigures",
+    "PolicyUpdateBody",
+    "PolicyWeightTres",
     "Priority",
     "PriorityFactor",
     "Problem",
@@ -156,25 +189,32 @@ __all__ = (
     "PutAssociation",
     "PutUser",
     "Qos",
-    "QueueOrder",
-    "QueuePolicy",
+    "QosMaxTresPerAccount",
+    "QosMaxTresPerUser",
+    "QosMaxTresRunMinutesPerAccount",
+    "QosMaxTresRunMinutesPerUser",
+    "QosMinTresPerJob",
+    "QosUpdateBody",
     "RequeueJob",
     "RequeueMode",
     "RequeueSpec",
     "ResourceRequest",
+    "Share",
+    "Shares",
     "SignalJob",
     "SignalSpec",
-    "Simulation",
-    "SimulationResult",
     "Start",
     "Step",
     "SubmitMany",
     "SubmittedJob",
     "SubmittedJobs",
     "Tenant",
+    "Terms",
     "UpdateJob",
     "UpdateNode",
     "UpdateTenant",
+    "UpdateTenantTermsType0",
+    "UsageReset",
     "User",
     "Verdict",
     "Whoami",

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.terms import Terms
+
 
 T = TypeVar("T", bound="Account")
 
@@ -17,12 +21,14 @@ class Account:
     Attributes:
         tenant (str):
         name (str):
+        terms (Terms): What an association is given: its share, its part in priorities, its limits.
         parent (None | str | Unset):
         description (None | str | Unset):
     """
 
     tenant: str
     name: str
+    terms: Terms
     parent: None | str | Unset = UNSET
     description: None | str | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -31,6 +37,8 @@ class Account:
         tenant = self.tenant
 
         name = self.name
+
+        terms = self.terms.to_dict()
 
         parent: None | str | Unset
         if isinstance(self.parent, Unset):
@@ -50,6 +58,7 @@ class Account:
             {
                 "tenant": tenant,
                 "name": name,
+                "terms": terms,
             }
         )
         if parent is not UNSET:
@@ -61,10 +70,14 @@ class Account:
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.terms import Terms  # noqa: PLC0415
+
         d = dict(src_dict)
         tenant = d.pop("tenant")
 
         name = d.pop("name")
+
+        terms = Terms.from_dict(d.pop("terms"))
 
         def _parse_parent(data: object) -> None | str | Unset:
             if data is None:
@@ -87,6 +100,7 @@ class Account:
         account = cls(
             tenant=tenant,
             name=name,
+            terms=terms,
             parent=parent,
             description=description,
         )

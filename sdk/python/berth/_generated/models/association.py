@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
+
+if TYPE_CHECKING:
+    from ..models.terms import Terms
+
 
 T = TypeVar("T", bound="Association")
 
@@ -17,12 +21,14 @@ class Association:
         account (str):
         user (str):
         is_manager (bool): May act on all jobs of the account.
+        terms (Terms): What an association is given: its share, its part in priorities, its limits.
     """
 
     tenant: str
     account: str
     user: str
     is_manager: bool
+    terms: Terms
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -34,6 +40,8 @@ class Association:
 
         is_manager = self.is_manager
 
+        terms = self.terms.to_dict()
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -42,6 +50,7 @@ class Association:
                 "account": account,
                 "user": user,
                 "is_manager": is_manager,
+                "terms": terms,
             }
         )
 
@@ -49,6 +58,8 @@ class Association:
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.terms import Terms  # noqa: PLC0415
+
         d = dict(src_dict)
         tenant = d.pop("tenant")
 
@@ -58,11 +69,14 @@ class Association:
 
         is_manager = d.pop("is_manager")
 
+        terms = Terms.from_dict(d.pop("terms"))
+
         association = cls(
             tenant=tenant,
             account=account,
             user=user,
             is_manager=is_manager,
+            terms=terms,
         )
 
         association.additional_properties = d

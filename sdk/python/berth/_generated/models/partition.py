@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 
 from ..models.partition_state import PartitionState
 from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.partition_billing_weights import PartitionBillingWeights
+
 
 T = TypeVar("T", bound="Partition")
 
@@ -34,6 +38,9 @@ class Partition:
         allow_tenants (list[str] | Unset): Tenants that may use it; empty: all.
         allow_accounts (list[str] | Unset): Accounts that may use it; empty: all.
         allow_qos (list[str] | Unset): QOS that may be used in it; empty: all.
+        qos (None | str | Unset):
+        billing_weights (PartitionBillingWeights | Unset): What a job is billed for each unit it holds (`{"cpu": 1,
+            "mem": "0.25G", "gres/gpu": 16}`); empty: its CPUs.
     """
 
     name: str
@@ -53,6 +60,8 @@ class Partition:
     allow_tenants: list[str] | Unset = UNSET
     allow_accounts: list[str] | Unset = UNSET
     allow_qos: list[str] | Unset = UNSET
+    qos: None | str | Unset = UNSET
+    billing_weights: PartitionBillingWeights | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         name = self.name
@@ -127,6 +136,16 @@ class Partition:
         if not isinstance(self.allow_qos, Unset):
             allow_qos = self.allow_qos
 
+        qos: None | str | Unset
+        if isinstance(self.qos, Unset):
+            qos = UNSET
+        else:
+            qos = self.qos
+
+        billing_weights: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.billing_weights, Unset):
+            billing_weights = self.billing_weights.to_dict()
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update(
@@ -166,11 +185,17 @@ class Partition:
             field_dict["allow_accounts"] = allow_accounts
         if allow_qos is not UNSET:
             field_dict["allow_qos"] = allow_qos
+        if qos is not UNSET:
+            field_dict["qos"] = qos
+        if billing_weights is not UNSET:
+            field_dict["billing_weights"] = billing_weights
 
         return field_dict
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.partition_billing_weights import PartitionBillingWeights  # noqa: PLC0415
+
         d = dict(src_dict)
         name = d.pop("name")
 
@@ -260,6 +285,22 @@ class Partition:
 
         allow_qos = cast(list[str], d.pop("allow_qos", UNSET))
 
+        def _parse_qos(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        qos = _parse_qos(d.pop("qos", UNSET))
+
+        _billing_weights = d.pop("billing_weights", UNSET)
+        billing_weights: PartitionBillingWeights | Unset
+        if isinstance(_billing_weights, Unset):
+            billing_weights = UNSET
+        else:
+            billing_weights = PartitionBillingWeights.from_dict(_billing_weights)
+
         partition = cls(
             name=name,
             nodes=nodes,
@@ -278,6 +319,8 @@ class Partition:
             allow_tenants=allow_tenants,
             allow_accounts=allow_accounts,
             allow_qos=allow_qos,
+            qos=qos,
+            billing_weights=billing_weights,
         )
 
         return partition

@@ -15,14 +15,14 @@ class PriorityFactor:
 
     Attributes:
         name (str):
-        raw (float): The factor, 0 to 1.
-        weight (int):
+        raw (float): The factor, 0 to 1; `site` and `nice` are whole numbers.
+        weight (float):
         value (float): raw × weight.
     """
 
     name: str
     raw: float
-    weight: int
+    weight: float
     value: float
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 

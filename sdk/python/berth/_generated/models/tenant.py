@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.terms import Terms
+
 
 T = TypeVar("T", bound="Tenant")
 
@@ -17,11 +21,13 @@ class Tenant:
     Attributes:
         name (str):
         is_suspended (bool): A suspended tenant's tokens are refused; what runs goes on.
+        terms (Terms): What an association is given: its share, its part in priorities, its limits.
         display_name (None | str | Unset):
     """
 
     name: str
     is_suspended: bool
+    terms: Terms
     display_name: None | str | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -29,6 +35,8 @@ class Tenant:
         name = self.name
 
         is_suspended = self.is_suspended
+
+        terms = self.terms.to_dict()
 
         display_name: None | str | Unset
         if isinstance(self.display_name, Unset):
@@ -42,6 +50,7 @@ class Tenant:
             {
                 "name": name,
                 "is_suspended": is_suspended,
+                "terms": terms,
             }
         )
         if display_name is not UNSET:
@@ -51,10 +60,14 @@ class Tenant:
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.terms import Terms  # noqa: PLC0415
+
         d = dict(src_dict)
         name = d.pop("name")
 
         is_suspended = d.pop("is_suspended")
+
+        terms = Terms.from_dict(d.pop("terms"))
 
         def _parse_display_name(data: object) -> None | str | Unset:
             if data is None:
@@ -68,6 +81,7 @@ class Tenant:
         tenant = cls(
             name=name,
             is_suspended=is_suspended,
+            terms=terms,
             display_name=display_name,
         )
 

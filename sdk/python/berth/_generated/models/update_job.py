@@ -19,6 +19,7 @@ class UpdateJob:
         name (None | str | Unset):
         time_limit_seconds (int | None | Unset):
         nice (int | None | Unset):
+        site_factor (int | None | Unset): Added to the priority as it is; set by administrators of the platform.
         partition (None | str | Unset):
         qos (None | str | Unset):
         comment (None | str | Unset):
@@ -28,6 +29,7 @@ class UpdateJob:
     name: None | str | Unset = UNSET
     time_limit_seconds: int | None | Unset = UNSET
     nice: int | None | Unset = UNSET
+    site_factor: int | None | Unset = UNSET
     partition: None | str | Unset = UNSET
     qos: None | str | Unset = UNSET
     comment: None | str | Unset = UNSET
@@ -51,6 +53,12 @@ class UpdateJob:
             nice = UNSET
         else:
             nice = self.nice
+
+        site_factor: int | None | Unset
+        if isinstance(self.site_factor, Unset):
+            site_factor = UNSET
+        else:
+            site_factor = self.site_factor
 
         partition: None | str | Unset
         if isinstance(self.partition, Unset):
@@ -87,6 +95,8 @@ class UpdateJob:
             field_dict["time_limit_seconds"] = time_limit_seconds
         if nice is not UNSET:
             field_dict["nice"] = nice
+        if site_factor is not UNSET:
+            field_dict["site_factor"] = site_factor
         if partition is not UNSET:
             field_dict["partition"] = partition
         if qos is not UNSET:
@@ -128,6 +138,15 @@ class UpdateJob:
             return cast(int | None | Unset, data)
 
         nice = _parse_nice(d.pop("nice", UNSET))
+
+        def _parse_site_factor(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        site_factor = _parse_site_factor(d.pop("site_factor", UNSET))
 
         def _parse_partition(data: object) -> None | str | Unset:
             if data is None:
@@ -177,6 +196,7 @@ class UpdateJob:
             name=name,
             time_limit_seconds=time_limit_seconds,
             nice=nice,
+            site_factor=site_factor,
             partition=partition,
             qos=qos,
             comment=comment,

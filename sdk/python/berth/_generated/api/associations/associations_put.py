@@ -63,7 +63,8 @@ def sync_detailed(
     body: PutAssociation,
     tenant: str | Unset = UNSET,
 ) -> Response[Association | Problem]:
-    """Let a user charge an account. Tenant admins, and managers for their accounts.
+    """Let a user charge an account, with a share and limits. Tenant admins, and managers for their
+    accounts.
 
     Args:
         tenant (str | Unset):
@@ -95,7 +96,8 @@ def sync(
     body: PutAssociation,
     tenant: str | Unset = UNSET,
 ) -> Association | Problem | None:
-    """Let a user charge an account. Tenant admins, and managers for their accounts.
+    """Let a user charge an account, with a share and limits. Tenant admins, and managers for their
+    accounts.
 
     Args:
         tenant (str | Unset):
@@ -122,7 +124,8 @@ async def asyncio_detailed(
     body: PutAssociation,
     tenant: str | Unset = UNSET,
 ) -> Response[Association | Problem]:
-    """Let a user charge an account. Tenant admins, and managers for their accounts.
+    """Let a user charge an account, with a share and limits. Tenant admins, and managers for their
+    accounts.
 
     Args:
         tenant (str | Unset):
@@ -152,7 +155,8 @@ async def asyncio(
     body: PutAssociation,
     tenant: str | Unset = UNSET,
 ) -> Association | Problem | None:
-    """Let a user charge an account. Tenant admins, and managers for their accounts.
+    """Let a user charge an account, with a share and limits. Tenant admins, and managers for their
+    accounts.
 
     Args:
         tenant (str | Unset):

@@ -56,8 +56,11 @@ def sync_detailed(
     """Replace the cluster's policy. It is in force with the next plan.
 
     Args:
-        body (Policy): The cluster's weights. A job's priority is Σ weight × factor, each factor
-            in 0..=1 (Slurm's multifactor plugin).
+        body (Policy): The cluster's weights and rules. A job's priority is Σ weight × factor,
+            each factor in 0..=1 (Slurm's multifactor plugin).
+
+            By default a QOS weighs more than fair share, and fair share more than age or the
+            partition.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -86,8 +89,11 @@ def sync(
     """Replace the cluster's policy. It is in force with the next plan.
 
     Args:
-        body (Policy): The cluster's weights. A job's priority is Σ weight × factor, each factor
-            in 0..=1 (Slurm's multifactor plugin).
+        body (Policy): The cluster's weights and rules. A job's priority is Σ weight × factor,
+            each factor in 0..=1 (Slurm's multifactor plugin).
+
+            By default a QOS weighs more than fair share, and fair share more than age or the
+            partition.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -111,8 +117,11 @@ async def asyncio_detailed(
     """Replace the cluster's policy. It is in force with the next plan.
 
     Args:
-        body (Policy): The cluster's weights. A job's priority is Σ weight × factor, each factor
-            in 0..=1 (Slurm's multifactor plugin).
+        body (Policy): The cluster's weights and rules. A job's priority is Σ weight × factor,
+            each factor in 0..=1 (Slurm's multifactor plugin).
+
+            By default a QOS weighs more than fair share, and fair share more than age or the
+            partition.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -139,8 +148,11 @@ async def asyncio(
     """Replace the cluster's policy. It is in force with the next plan.
 
     Args:
-        body (Policy): The cluster's weights. A job's priority is Σ weight × factor, each factor
-            in 0..=1 (Slurm's multifactor plugin).
+        body (Policy): The cluster's weights and rules. A job's priority is Σ weight × factor,
+            each factor in 0..=1 (Slurm's multifactor plugin).
+
+            By default a QOS weighs more than fair share, and fair share more than age or the
+            partition.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
