@@ -28,7 +28,7 @@ pub enum Step {
         epoch: i64,
     },
     Event {
-        event: Event,
+        event: Box<Event>,
     },
     /// The database took a start or refused it; either way the job's events say what it holds.
     Settled {

@@ -98,7 +98,7 @@ pub fn replay(record: impl BufRead, target: Target) -> Result<Replayed, ReplayEr
             (_, None) => return Err(ReplayError::NoCheckpoint),
             (Step::Event { event }, Some(run)) => {
                 run.events += 1;
-                run.engine.apply(event);
+                run.engine.apply(*event);
             }
             (Step::Settled { job, array_index }, Some(run)) => run.engine.confirm(job, array_index),
             (Step::Plan(record), Some(run)) => {

@@ -63,10 +63,10 @@ impl Recorder {
     }
 
     pub fn apply(&mut self, event: Event) -> io::Result<()> {
-        let step = Step::Event { event };
+        let step = Step::Event { event: Box::new(event) };
         self.write(Timestamp::now(), &step, true)?;
         if let Step::Event { event } = step {
-            self.engine.apply(event);
+            self.engine.apply(*event);
         }
         Ok(())
     }
