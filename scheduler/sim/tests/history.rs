@@ -56,7 +56,7 @@ fn a_replay_runs_the_same_jobs_under_another_policy() {
     let queue = QueuePolicy { order: QueueOrder::Urgency, depth: Some(1), ..QueuePolicy::default() };
     // In order of submission it goes as it went; by urgency the third goes before the long second: starts 0, 130, 70, 60.
     let mut ended = 0;
-    let same = history.replay("same".to_owned(), plain, &mut |jobs| ended = jobs);
+    let same = history.replay("same".to_owned(), plain.clone(), &mut |jobs| ended = jobs);
     assert_eq!((ended, same.replay.metrics.mean_wait_seconds), (4, history.recorded().replay.metrics.mean_wait_seconds));
     let urgent = history.replay("urgent".to_owned(), Policy { queue: Some(queue), ..plain }, &mut |_| ());
     assert_eq!(urgent.replay.metrics.mean_wait_seconds, 60.0 * (129.0 + 68.0 + 57.0) / 4.0);
