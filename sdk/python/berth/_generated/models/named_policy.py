@@ -18,8 +18,10 @@ class NamedPolicy:
 
     Attributes:
         name (str):
-        policy (Policy): The cluster's weights. A job's priority is Σ weight × factor, each factor in 0..=1 (Slurm's
-            multifactor plugin).
+        policy (Policy): The cluster's weights and rules. A job's priority is Σ weight × factor, each factor in 0..=1
+            (Slurm's multifactor plugin).
+
+            By default a QOS weighs more than fair share, and fair share more than age or the partition.
     """
 
     name: str

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 
@@ -13,6 +13,7 @@ from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.policy_weight_tres import PolicyWeightTres
+    from ..models.queue_policy import QueuePolicy
 
 
 T = TypeVar("T", bound="Policy")
@@ -50,6 +51,7 @@ class Policy:
             kill_wait_seconds (int | Unset):
             requeue_delay_seconds (int | Unset):
             decision_keep_seconds (int | Unset):
+            queue (None | QueuePolicy | Unset):
     """
 
     weight_age: int | Unset = 1000
@@ -72,8 +74,11 @@ class Policy:
     kill_wait_seconds: int | Unset = UNSET
     requeue_delay_seconds: int | Unset = UNSET
     decision_keep_seconds: int | Unset = UNSET
+    queue: None | QueuePolicy | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
+        from ..models.queue_policy import QueuePolicy  # noqa: PLC0415
+
         weight_age = self.weight_age
 
         weight_fairshare = self.weight_fairshare
@@ -124,6 +129,14 @@ class Policy:
 
         decision_keep_seconds = self.decision_keep_seconds
 
+        queue: dict[str, Any] | None | Unset
+        if isinstance(self.queue, Unset):
+            queue = UNSET
+        elif isinstance(self.queue, QueuePolicy):
+            queue = self.queue.to_dict()
+        else:
+            queue = self.queue
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update({})
@@ -167,12 +180,15 @@ class Policy:
             field_dict["requeue_delay_seconds"] = requeue_delay_seconds
         if decision_keep_seconds is not UNSET:
             field_dict["decision_keep_seconds"] = decision_keep_seconds
+        if queue is not UNSET:
+            field_dict["queue"] = queue
 
         return field_dict
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.policy_weight_tres import PolicyWeightTres  # noqa: PLC0415
+        from ..models.queue_policy import QueuePolicy  # noqa: PLC0415
 
         d = dict(src_dict)
         weight_age = d.pop("weight_age", UNSET)
@@ -240,6 +256,23 @@ class Policy:
 
         decision_keep_seconds = d.pop("decision_keep_seconds", UNSET)
 
+        def _parse_queue(data: object) -> None | QueuePolicy | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                queue_type_0 = QueuePolicy.from_dict(data)
+
+                return queue_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | QueuePolicy | Unset, data)
+
+        queue = _parse_queue(d.pop("queue", UNSET))
+
         policy = cls(
             weight_age=weight_age,
             weight_fairshare=weight_fairshare,
@@ -261,6 +294,7 @@ class Policy:
             kill_wait_seconds=kill_wait_seconds,
             requeue_delay_seconds=requeue_delay_seconds,
             decision_keep_seconds=decision_keep_seconds,
+            queue=queue,
         )
 
         return policy
