@@ -6,6 +6,7 @@ pub mod auth;
 pub mod batch;
 pub mod catalog;
 pub mod extract;
+pub mod forecast;
 mod limits;
 pub mod metrics;
 pub mod openapi;
@@ -15,6 +16,7 @@ pub mod problem;
 pub mod request_id;
 pub mod resources;
 pub mod serve;
+pub mod simulate;
 pub mod verbs;
 
 use std::sync::Arc;
@@ -38,6 +40,8 @@ pub struct Parts {
     pub dev_jwks: Option<serde_json::Value>,
     pub catalog: catalog::Catalog,
     pub submissions: batch::Submissions,
+    pub forecasts: forecast::Forecasts,
+    pub simulations: simulate::Simulations,
     pub page_tokens: paging::PageTokens,
     pub metrics: metrics::ApiMetrics,
     /// Turns true when the replica is about to stop: it is no longer ready and long polls end.

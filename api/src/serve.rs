@@ -65,6 +65,8 @@ pub async fn start(db: Db, config: ApiConfig) -> Result<Server, String> {
         dev_jwks: config.dev_key.as_ref().map(|k| serde_json::json!({ "keys": [k.jwk()] })),
         catalog: crate::catalog::Catalog::new(db.clone()),
         submissions: crate::batch::Submissions::start(db.clone()),
+        simulations: crate::simulate::Simulations::new(db.clone()),
+        forecasts: crate::forecast::Forecasts::new(db.clone()),
         page_tokens: crate::paging::PageTokens::new(Sha256::digest(service_key.pkcs8()).into()),
         metrics: crate::metrics::ApiMetrics::default(),
         service_key,

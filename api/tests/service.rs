@@ -238,6 +238,26 @@ async fn a_stale_etag_is_refused_and_the_feed_tells_of_submissions() {
     panic!("the feed told only {seen:?}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_says_how_the_queue_is_walked() {
+    let service = TestService::start().await;
+    let (_, mut policy) = service.call(Method::GET, "/v1/policy", &service.admin(), None).await;
+    for (queue, field) in [
+        (json!({ "order": "urgency" }), "queue.order"),
+        (json!({ "depth": 0 }), "queue.depth"),
+        (json!({ "patience_seconds": 0 }), "queue.patience_seconds"),
+        (json!({ "order": "loudest" }), "queue.order"),
+    ] {
+        policy["queue"] = queue;
+        let (status, problem) = service.call(Method::PUT, "/v1/policy", &service.admin(), Some(policy.clone())).await;
+        assert_eq!((status, problem["field"].as_str()), (StatusCode::UNPROCESSABLE_ENTITY, Some(field)), "{problem}");
+    }
+    policy["weight_age"] = 0.into();
+    policy["queue"] = json!({ "order": "urgency", "patience_seconds": 2_592_000, "depth": 1 });
+    let (status, stored) = service.call(Method::PUT, "/v1/policy", &service.admin(), Some(policy.clone())).await;
+    assert_eq!((status, &stored["queue"]), (StatusCode::OK, &policy["queue"]), "{stored}");
+}
+
 /// What a change answers: status, code of the problem, field.
 fn problem((status, body): &(StatusCode, Value)) -> (u16, String, String) {
     let text = |field: &str| body[field].as_str().unwrap_or_default().to_owned();

@@ -172,7 +172,7 @@ async fn a_submission_means_what_it_says() {
     let stack = two_nodes().await;
     let ann = stack.user();
     // Nothing is submitted by what only asks, or by what cannot be done as asked.
-    for option in ["--test-only", "--clusters=far", "--usage", "--version"] {
+    for option in ["--clusters=far", "--usage", "--version"] {
         let refused = stack.berth(&ann, &["submit", option, "--wrap=true"]);
         assert!(!refused.status.success() && text(&refused.stderr).contains(option.split('=').next().unwrap()), "{refused:?}");
     }

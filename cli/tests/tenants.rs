@@ -91,6 +91,7 @@ async fn no_route_shows_changes_or_betrays_another_tenants_objects() {
                 .replace("{node}", "n1")
                 .replace("{partition}", "main")
                 .replace("{qos}", "normal")
+                .replace("{simulation_id}", "1")
                 .replace("{id}", "0198f7a0-0000-7000-8000-000000000000");
             assert!(!real.contains('{'), "the walk does not know how to fill in {path}");
             walked += 1;

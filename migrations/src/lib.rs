@@ -7,6 +7,7 @@ mod decisions;
 mod fair_share;
 mod initial;
 mod preemption;
+mod simulations;
 
 /// All migrations, oldest first.
 pub struct Migrator;
@@ -14,6 +15,12 @@ pub struct Migrator;
 #[async_trait::async_trait]
 impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(initial::Migration), Box::new(decisions::Migration), Box::new(fair_share::Migration), Box::new(preemption::Migration)]
+        vec![
+            Box::new(initial::Migration),
+            Box::new(decisions::Migration),
+            Box::new(fair_share::Migration),
+            Box::new(simulations::Migration),
+            Box::new(preemption::Migration),
+        ]
     }
 }

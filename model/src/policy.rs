@@ -341,6 +341,41 @@ pub struct Policy {
     pub preempt_mode: PreemptMode,
     /// A job is safe for so long after it started.
     pub preempt_exempt_seconds: Seconds,
+    /// How the queue is walked; absent: equal priorities by submission, and a planned start for every job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueuePolicy>,
+}
+
+/// How the queue is walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct QueuePolicy {
+    pub order: QueueOrder,
+    /// With `urgency`: who has waited as long goes ahead of all that have not.
+    pub patience_seconds: Seconds,
+    /// Jobs, from the head of the queue on, that hold a planned start which nobody may delay; the others start where they delay none.
+    /// Absent: all. 1 is EASY backfill.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u32>,
+}
+
+/// Who goes first among jobs of equal priority.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum QueueOrder {
+    /// The first that was submitted.
+    #[default]
+    Submission,
+    /// The most urgent: wait³ × share of the cluster⁴ ÷ time limit². Ages must not make priorities differ: `weight_age` is 0.
+    Urgency,
+}
+
+impl Default for QueuePolicy {
+    fn default() -> Self {
+        QueuePolicy { order: QueueOrder::Submission, patience_seconds: 30 * 86_400, depth: None }
+    }
 }
 
 impl Default for Policy {
@@ -369,6 +404,7 @@ impl Default for Policy {
             preempt_by: PreemptBy::Off,
             preempt_mode: PreemptMode::Requeue,
             preempt_exempt_seconds: 0,
+            queue: None,
         }
     }
 }

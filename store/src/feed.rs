@@ -48,16 +48,21 @@ impl Db {
         let mut tx = self.pool.begin().await?;
         sqlx::query("set transaction isolation level repeatable read read only").execute(&mut *tx).await?;
         let xid: i64 = sqlx::query_scalar("select pg_snapshot_xmin(pg_current_snapshot())::text::bigint").fetch_one(&mut *tx).await?;
-        let mut events = vec![policy(&mut tx).await?];
-        events.extend(partitions(&mut tx).await?);
-        events.extend(qos(&mut tx).await?);
-        events.extend(shares::associations(&mut tx, None).await?);
+        let mut events = cluster(&mut tx).await?;
         events.push(Event::Usage { rows: usage::rows(&mut tx).await?, counted: Vec::new() });
-        events.extend(nodes(&mut tx, None).await?);
         events.extend(jobs(&mut tx, None).await?);
         tx.commit().await?;
         // Transactions at or above the snapshot's oldest running one are read again; that changes nothing where they were seen.
         Ok((events, Position { xid, seq: 0 }))
+    }
+
+    /// The cluster as it stands, without its jobs: policy, partitions, QOS, nodes.
+    pub async fn cluster(&self) -> Result<Vec<Event>, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        sqlx::query("set transaction isolation level repeatable read read only").execute(&mut *tx).await?;
+        let events = cluster(&mut tx).await?;
+        tx.commit().await?;
+        Ok(events)
     }
 
     /// Reads on from `position` and moves it.
@@ -138,6 +143,15 @@ struct FeedRow {
     tenant: Option<String>,
     job_id: Option<i64>,
     node: Option<String>,
+}
+
+async fn cluster(connection: &mut PgConnection) -> Result<Vec<Event>, StoreError> {
+    let mut events = vec![policy(connection).await?];
+    events.extend(partitions(connection).await?);
+    events.extend(qos(connection).await?);
+    events.extend(shares::associations(connection, None).await?);
+    events.extend(nodes(connection, None).await?);
+    Ok(events)
 }
 
 async fn policy(connection: &mut PgConnection) -> Result<Event, StoreError> {
@@ -226,7 +240,7 @@ struct LiveJob {
     corresponding: Option<Json<Vec<CorrespondingFields>>>,
 }
 
-async fn jobs(connection: &mut PgConnection, only: Option<&[i64]>) -> Result<Vec<Event>, StoreError> {
+pub(crate) async fn jobs(connection: &mut PgConnection, only: Option<&[i64]>) -> Result<Vec<Event>, StoreError> {
     let rows: Vec<LiveJob> = sqlx::query_as(
         "select j.job_id, j.tenant, j.account, j.user_name, j.partition, j.qos, j.name, j.state, j.hold, j.planning, j.time_limit, j.nice,
              j.site_factor, j.submit_time, j.accrues_since, j.not_before, j.deadline, j.is_expedited, j.failed_nodes, j.array_pending::text as array_pending,

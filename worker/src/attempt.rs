@@ -185,7 +185,8 @@ impl Attempt {
         }
         if !self.steps.contains_key(&step.step) {
             // Even if it is to stop: an earlier worker process may have started it.
-            let spec = launch::launch_spec(assignment, step, &self.dirs, &self.shared.node, self.start());
+            let start = self.start();
+            let spec = launch::launch_spec(assignment, step, &self.dirs, &self.shared.node, start);
             let running = self.launch(assignment, step, spec);
             self.steps.insert(step.step, running);
         }
@@ -227,10 +228,10 @@ impl Attempt {
         }
     }
 
-    /// When the attempt's own step began here; now, if it has not.
-    fn start(&self) -> jiff::Timestamp {
+    /// When the attempt's own step began here; now, if it has not. Written down with the start of the step, which follows.
+    fn start(&mut self) -> jiff::Timestamp {
         let began = self.journal.data.started_ms.map_or_else(since_boot, Duration::from_millis);
-        jiff::Timestamp::now() - since_boot().saturating_sub(began)
+        *self.journal.data.told_start.get_or_insert_with(|| jiff::Timestamp::now() - since_boot().saturating_sub(began))
     }
 
     /// Time left until the limit, once it has started.

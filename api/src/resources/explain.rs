@@ -5,7 +5,7 @@ use axum::extract::State;
 use berth_model::JobRef;
 use berth_model::preemption::{PreemptMode, Preempted};
 use berth_model::state::JobState;
-use berth_model::verdict::{Decision, PlannedStart, Priority, Verdict};
+use berth_model::verdict::{Decision, JobVerdict, PlannedStart, Priority, Verdict};
 use berth_store::jobs::read::JobRow;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -113,11 +113,8 @@ async fn pending(app: &App, row: &JobRow) -> Answer<Explanation> {
         let summary = "It was submitted just now; the scheduler has not looked at it yet.".to_owned();
         return Ok(Explanation::of(job_id, JobState::Pending, summary));
     };
-    let ahead = own_and_others(app, &row.tenant, verdict.ahead.iter().map(|j| j.0).collect()).await?;
-    let mut summary = verdict.verdicts.first().map_or_else(|| "It waits for its turn.".to_owned(), headline);
-    if let Some(planned) = &verdict.planned_start {
-        summary.push_str(&format!(" Planned to start at {} on {}.", planned.at, planned.nodes));
-    }
+    let ahead = ahead(app, &row.tenant, &verdict).await?;
+    let summary = summary(&verdict);
     Ok(Explanation {
         as_of: as_of.0,
         verdicts: verdict.verdicts,
@@ -213,6 +210,20 @@ impl Explanation {
             preempted: Vec::new(),
         }
     }
+}
+
+/// The jobs ahead, as far as the tenant may see them.
+pub(super) async fn ahead(app: &App, tenant: &str, verdict: &JobVerdict) -> Answer<Vec<Ahead>> {
+    own_and_others(app, tenant, verdict.ahead.iter().map(|j| j.0).collect()).await
+}
+
+/// All that a plan says of a job, in a sentence or two.
+pub(super) fn summary(verdict: &JobVerdict) -> String {
+    let mut summary = verdict.verdicts.first().map_or_else(|| "It waits for its turn.".to_owned(), headline);
+    if let Some(planned) = &verdict.planned_start {
+        summary.push_str(&format!(" Planned to start at {} on {}.", planned.at, planned.nodes));
+    }
+    summary
 }
 
 /// The reason in a sentence: who or what is waited for.

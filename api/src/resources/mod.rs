@@ -3,6 +3,7 @@
 pub mod accounts;
 pub mod associations;
 pub mod decisions;
+pub mod dry_run;
 pub mod explain;
 pub mod health;
 pub mod input;
@@ -16,6 +17,7 @@ pub mod policy;
 pub mod priorities;
 pub mod qos;
 pub mod shares;
+pub mod simulations;
 pub mod steps;
 pub mod submit;
 pub mod tenants;
@@ -44,10 +46,12 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(nodes::routes())
         .merge(join_tokens::routes())
         .merge(submit::routes())
+        .merge(dry_run::routes())
         .merge(jobs::routes())
         .merge(job_control::routes())
         .merge(explain::routes())
         .merge(decisions::routes())
+        .merge(simulations::routes())
         .merge(steps::routes())
         .merge(logs::routes())
         .merge(input::routes())

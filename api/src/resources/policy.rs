@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::extract::State;
 use berth_model::Fault;
-use berth_model::policy::{Policy, UsageReset};
+use berth_model::policy::{Policy, QueueOrder, UsageReset};
 use berth_model::tres::{Tres, Weight};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -57,7 +57,8 @@ async fn store(app: &App, version: Option<i64>, body: Policy) -> Answer<Tagged<P
     Ok(Tagged(stored.value, stored.version))
 }
 
-fn check(policy: &Policy) -> Result<(), Fault> {
+/// What a policy must not say.
+pub(super) fn check(policy: &Policy) -> Result<(), Fault> {
     if !(1..=86_400).contains(&policy.node_timeout_seconds) {
         return Err(Fault::new(
             "invalid_limit",
@@ -74,6 +75,22 @@ fn check(policy: &Policy) -> Result<(), Fault> {
             "use at most 3600 seconds; 30 is the default",
         ));
     }
+    if policy.queue.is_some_and(|queue| queue.depth == Some(0)) {
+        return Err(Fault::new(
+            "invalid_limit",
+            "queue.depth",
+            "0 jobs",
+            "use 1 or more, or leave it out: then every job holds a planned start",
+        ));
+    }
+    if policy.weight_age > 0 && policy.queue.is_some_and(|queue| queue.order == QueueOrder::Urgency) {
+        return Err(Fault::new(
+            "contradiction",
+            "queue.order",
+            format!("urgency orders jobs of equal priority, but with a weight_age of {} ages make priorities differ", policy.weight_age),
+            "set weight_age to 0, or the order to submission",
+        ));
+    }
     check_weights("weight_tres", &policy.weight_tres)?;
     if policy.half_life_seconds == 0 && policy.usage_reset == UsageReset::None {
         return Err(Fault::new(
@@ -84,6 +101,7 @@ fn check(policy: &Policy) -> Result<(), Fault> {
         ));
     }
     check_times(&[
+        ("queue.patience_seconds", policy.queue.map(|queue| queue.patience_seconds)),
         ("half_life_seconds", Some(policy.half_life_seconds).filter(|s| *s > 0)),
         ("max_age_seconds", Some(policy.max_age_seconds)),
         ("requeue_delay_seconds", Some(policy.requeue_delay_seconds).filter(|s| *s > 0)),

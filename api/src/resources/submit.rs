@@ -61,7 +61,7 @@ pub fn routes() -> OpenApiRouter<App> {
 }
 
 /// The tenant and, for scripts, the sbatch options that win over the script's own: `?time=10&partition=h100`.
-fn split_query(request: &Request) -> (Option<String>, Vec<(String, Option<String>)>) {
+pub(super) fn split_query(request: &Request) -> (Option<String>, Vec<(String, Option<String>)>) {
     let mut tenant = None;
     let mut options = Vec::new();
     for (key, value) in form_pairs(request.uri().query().unwrap_or("")) {
@@ -75,7 +75,7 @@ fn split_query(request: &Request) -> (Option<String>, Vec<(String, Option<String
 }
 
 /// Reads a job from JSON or a batch script.
-fn read_job(headers: &HeaderMap, body: &[u8], options: &[(String, Option<String>)]) -> Answer<(JobSpec, Vec<Fault>)> {
+pub(super) fn read_job(headers: &HeaderMap, body: &[u8], options: &[(String, Option<String>)]) -> Answer<(JobSpec, Vec<Fault>)> {
     match extract::content_type(headers).as_deref() {
         Some("text/x-shellscript" | "application/x-sh" | "text/plain") => {
             let text = std::str::from_utf8(body)
@@ -140,7 +140,7 @@ async fn submit_one(app: &App, caller: &Caller, request: Request) -> Answer<Resp
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(answer)).into_response())
 }
 
-fn require_submitter(caller: &Caller) -> Answer<()> {
+pub(super) fn require_submitter(caller: &Caller) -> Answer<()> {
     use berth_model::state::Role;
     if [Role::User, Role::AccountManager, Role::TenantAdmin, Role::PlatformAdmin].into_iter().any(|r| caller.has(r)) {
         Ok(())

@@ -124,6 +124,14 @@ pub enum UserCommand {
         #[arg(short, long, num_args = 0..=1, default_missing_value = "2", value_name = "SECONDS")]
         watch: Option<u64>,
     },
+    /// Replay a workload trace on the scheduler, under one policy or several, and compare waits, slowdowns and use.
+    ///
+    /// A trace needs no service. With --history the service replays what it recorded (platform admins), and the first row is what was.
+    ///
+    /// The table's columns: mean and 95th percentile wait, mean and median bounded slowdown, use between the first and the last
+    /// submission, mean wait of the largest hundredth of the jobs, the worst user's mean slowdown over that of all users, and jobs that
+    /// no cluster of this size can run.
+    Simulate(SimulateArgs),
     /// Show the tree of shares: what each account and user was given, has used, and has for a fair-share factor.
     Share(ShareArgs),
     /// Show why waiting jobs have the priorities they have, factor by factor.
@@ -245,6 +253,56 @@ pub struct LogsArgs {
     /// Only the last bytes.
     #[arg(long, value_name = "BYTES", conflicts_with = "follow")]
     pub tail: Option<u64>,
+}
+
+#[derive(clap::Args)]
+pub struct SimulateArgs {
+    /// CSV, or the Standard Workload Format if it is called .swf; either may end in .gz.
+    #[arg(required_unless_present = "history")]
+    pub trace: Option<PathBuf>,
+    /// Replay the jobs that the service recorded: 2026-11-01..2026-12-01, or with times: 2026-11-01T08:00:00Z..2026-11-02T08:00:00Z.
+    #[arg(long, value_name = "FROM..TO", conflicts_with_all = ["trace", "cluster", "nodes", "placement"])]
+    pub history: Option<String>,
+    /// YAML or JSON file of the cluster: [{"count": 66, "cpus": 64, "gpus": 8, "mem_mb": 524288}], or an object of such lists by name.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["nodes", "cpus", "gpus"])]
+    pub cluster: Option<PathBuf>,
+    /// Which cluster of the file [default: the one called as the trace].
+    #[arg(long, value_name = "NAME", requires = "cluster")]
+    pub cluster_name: Option<String>,
+    /// So many equal nodes, whose memory is not counted.
+    #[arg(long)]
+    pub nodes: Option<u32>,
+    /// CPUs of each.
+    #[arg(long, default_value_t = 1)]
+    pub cpus: u32,
+    /// GPUs of each.
+    #[arg(long, default_value_t = 0)]
+    pub gpus: u32,
+    /// Whether jobs need their nodes, or only so many GPUs (without any, CPUs) of all there are.
+    #[arg(long, default_value = "node")]
+    pub placement: PlacementChoice,
+    /// A policy: easy, easy-sjbf, easy-sjbf-predicted, conservative, urgency, or NAME=FILE of your own (TOML; with --history YAML or
+    /// JSON, a whole policy as the service has it). Repeat it to compare.
+    #[arg(long = "policy", value_name = "POLICY", default_values = ["easy", "urgency"])]
+    pub policies: Vec<String>,
+    /// Draw how jobs fared under each policy into this SVG file.
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+    /// What is drawn.
+    #[arg(long, default_value = "slowdown", requires = "plot")]
+    pub plot_of: PlotChoice,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum PlacementChoice {
+    Pool,
+    Node,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum PlotChoice {
+    Wait,
+    Slowdown,
 }
 
 #[derive(clap::Args)]

@@ -14,6 +14,8 @@ pub struct JobLine {
     pub wait: bool,
     /// `--parsable`: print the number alone.
     pub parsable: bool,
+    /// `--test-only`: ask when it would start, and submit nothing.
+    pub test_only: bool,
     /// The script or command with its arguments.
     pub rest: Vec<String>,
 }
@@ -66,6 +68,10 @@ impl JobLine {
                 self.parsable = true;
                 return Ok(());
             }
+            "test-only" => {
+                self.test_only = true;
+                return Ok(());
+            }
             _ => {}
         }
         let Some(option) = find_option(&name) else {
@@ -88,12 +94,14 @@ pub fn help(is_submit: bool) -> String {
          script where standard input is a file or a pipe, reads that. Times of day are local, a relative --chdir starts here.\n\n\
          \x20     --wait      wait for the end; the exit code is then the job's\n\
          \x20     --parsable  print the job's number alone\n\
-         \x20     --wrap=COMMAND  make a script of a shell command\n"
+         \x20     --wrap=COMMAND  make a script of a shell command\n\
+         \x20     --test-only  tell when and where it would start, and submit nothing\n"
             .to_owned()
     } else {
         "Run a command as a job, show its output, and end as it ended. Ctrl-C cancels it.\n\n\
          Usage: berth run [OPTIONS] COMMAND [ARGS…]\n\n\
-         The command runs once for each task.\n"
+         The command runs once for each task.\n\n\
+         \x20     --test-only  tell when and where it would start, and run nothing\n"
             .to_owned()
     };
     text.push_str("\nOptions, as sbatch has them, and the field of the job that each sets:\n\n");
@@ -109,7 +117,7 @@ pub fn help(is_submit: bool) -> String {
     }
     let ignored: Vec<&str> = all_options().iter().filter(|o| o.sets.is_none() && o.refused.is_none()).map(|o| o.long).collect();
     text.push_str(&format!("\nKnown and ignored with a warning: {}\n", ignored.join(", ")));
-    let refused: Vec<&str> = all_options().iter().filter(|o| o.refused.is_some()).map(|o| o.long).collect();
+    let refused: Vec<&str> = all_options().iter().filter(|o| o.refused.is_some() && o.long != "test-only").map(|o| o.long).collect();
     text.push_str(&format!("\nKnown and refused, with what to do instead: {}\n", refused.join(", ")));
     text
 }
@@ -124,10 +132,11 @@ mod tests {
 
     #[test]
     fn options_end_at_the_script() {
-        let parsed = parse(words("-N2 --time 10 -n=4 --gpus=h100:2 --hold train.sh --time=5 -x")).unwrap();
+        let parsed = parse(words("-N2 --time 10 -n=4 --test-only --gpus=h100:2 --hold train.sh --time=5 -x --parsable")).unwrap();
+        assert!(parsed.test_only && !parsed.parsable);
         let options: Vec<(&str, Option<&str>)> = parsed.options.iter().map(|(n, v)| (n.as_str(), v.as_deref())).collect();
         assert_eq!(options, [("nodes", Some("2")), ("time", Some("10")), ("ntasks", Some("4")), ("gpus", Some("h100:2")), ("hold", None)]);
-        assert_eq!(parsed.rest, ["train.sh", "--time=5", "-x"]);
+        assert_eq!(parsed.rest, ["train.sh", "--time=5", "-x", "--parsable"]);
     }
 
     #[test]

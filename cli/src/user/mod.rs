@@ -5,6 +5,7 @@ pub mod args;
 mod cancel;
 mod client;
 mod control;
+mod history;
 mod input;
 mod job_line;
 mod logs;
@@ -15,6 +16,7 @@ mod settings_line;
 mod share;
 mod show;
 mod signals;
+mod simulate;
 mod submit;
 mod table;
 mod token;
@@ -51,10 +53,16 @@ pub async fn run(command: UserCommand, settings: ClientArgs) -> anyhow::Result<E
         print!("{}", job_line::help(matches!(command, UserCommand::Submit { .. })));
         return Ok(ExitCode::SUCCESS);
     }
+    if let UserCommand::Simulate(args) = &command
+        && args.history.is_none()
+    {
+        return done(simulate::simulate(format, args));
+    }
     let client = Client::new(&settings)?;
     match command {
+        UserCommand::Simulate(args) => done(history::simulate(&client, format, &args).await),
         UserCommand::Submit { line } => submit::submit(&client, format, line).await,
-        UserCommand::Run { line } => submit::run(&client, line).await,
+        UserCommand::Run { line } => submit::run(&client, format, line).await,
         UserCommand::Queue(args) => done(queue::queue(&client, format, args).await),
         UserCommand::Show { what } => done(show::show(&client, format, &what).await),
         UserCommand::Explain { job } => done(show::explain(&client, format, &job).await),

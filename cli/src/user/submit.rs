@@ -13,13 +13,18 @@ use serde_json::Value;
 use super::args::Format;
 use super::client::Client;
 use super::job_line::{self, JobLine};
+use super::queue::zone;
+use super::show::in_local_time;
 use super::{input, logs, print_data, signals};
 
 /// Submits a script or a job as JSON.
 pub async fn submit(client: &Client, format: Format, line: Vec<String>) -> anyhow::Result<ExitCode> {
     let line = job_line::parse(line)?;
-    let (wait, parsable) = (line.wait, line.parsable);
+    let (wait, parsable, test_only) = (line.wait, line.parsable, line.test_only);
     let spec = read_job(line)?;
+    if test_only {
+        return dry_run(client, format, &spec).await;
+    }
     let answer = post(client, &spec).await?;
     let job = answer["job_id"].to_string();
     for warning in answer["warnings"].as_array().into_iter().flatten() {
@@ -31,6 +36,17 @@ pub async fn submit(client: &Client, format: Format, line: Vec<String>) -> anyho
         println!("Submitted batch job {job}");
     }
     if wait { logs::wait(client, &job).await } else { Ok(ExitCode::SUCCESS) }
+}
+
+/// Tells when and where the job would start.
+async fn dry_run(client: &Client, format: Format, spec: &JobSpec) -> anyhow::Result<ExitCode> {
+    let answer = client.post("/v1/jobs:dryRun", &serde_json::to_value(spec)?, None).await?;
+    if print_data(format, &answer)? {
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("{}", in_local_time(answer["summary"].as_str().unwrap_or_default()));
+    println!("  place {} in the queue; nothing was submitted; times in {}", answer["rank"], zone());
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn post(client: &Client, spec: &JobSpec) -> anyhow::Result<Value> {
@@ -117,7 +133,7 @@ fn add_environment(spec: &mut JobSpec, export: &ExportMode) {
 }
 
 /// Runs a command as a job in the foreground.
-pub async fn run(client: &Client, line: Vec<String>) -> anyhow::Result<ExitCode> {
+pub async fn run(client: &Client, format: Format, line: Vec<String>) -> anyhow::Result<ExitCode> {
     let line = job_line::parse(line)?;
     if line.rest.is_empty() {
         bail!("there is no command to run; for example `berth run hostname`");
@@ -130,6 +146,9 @@ pub async fn run(client: &Client, line: Vec<String>) -> anyhow::Result<ExitCode>
     let mut spec = JobSpec { script: None, command: Some(line.rest.clone()), ..parsed.spec };
     spec.name = spec.name.or_else(|| std::path::Path::new(&line.rest[0]).file_name().map(|n| n.to_string_lossy().into_owned()));
     add_environment(&mut spec, &parsed.export);
+    if line.test_only {
+        return dry_run(client, format, &spec).await;
+    }
     // As with srun, what we read the job's tasks read.
     if spec.stdin.as_deref() == Some("all") {
         spec.stdin = None;

@@ -138,7 +138,7 @@ static OPTIONS: &[OptionInfo] = &[
     refused("reboot", None, Flag, "ask an operator to restart the nodes"),
     unsupported("wait-all-nodes", None, Required),
     unsupported("wait", Some('W'), Flag),
-    refused("test-only", None, Flag, "there is no dry run yet: nothing was submitted; POST /v1/jobs:parseScript tells how a script is read"),
+    refused("test-only", None, Flag, "say it on the command line, berth submit --test-only, or POST the script to /v1/jobs:dryRun: nothing was submitted"),
     // Input, output and environment
     refused("export-file", None, Required, "source the file in the script, or name the variables with --export"),
     unsupported("get-user-env", None, Optional),

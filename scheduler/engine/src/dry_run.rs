@@ -1,17 +1,23 @@
 //! Dry runs: what the next full plan would say of a job if it were submitted now.
 
+use berth_model::JobId;
 use berth_model::event::{Event, JobSnapshot};
 use berth_model::verdict::JobVerdict;
 use jiff::Timestamp;
 
+use crate::amount::micros;
 use crate::engine::Engine;
 use crate::plan::Start;
+use crate::priority::Scale;
+use crate::queue;
 
 /// What a plan says of one job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DryRun {
     /// It, or these tasks of it, would start now on these nodes.
     pub starts: Vec<Start>,
+    /// Its place among those that wait before the plan; 1 is first.
+    pub rank: u32,
     /// Unless all of it would start now: its planned start, or why it has none, its rank and its priority.
     pub verdict: Option<JobVerdict>,
 }
@@ -29,10 +35,23 @@ impl Engine {
         let id = job.id;
         let mut fork = self.fork();
         fork.apply(Event::Job(Box::new(job)));
+        fork.refresh_fleet();
+        let rank = fork.rank_of(id, at);
         let plan = fork.plan(at);
         DryRun {
+            rank,
             starts: plan.starts.into_iter().filter(|start| start.job == id).collect(),
             verdict: plan.verdicts.into_iter().find(|verdict| verdict.job == id),
         }
+    }
+
+    /// A pending job's place in the queue.
+    fn rank_of(&mut self, id: JobId, at: Timestamp) -> u32 {
+        let now = micros(at);
+        self.accounts.settle(&self.world, now);
+        let scale = Scale::new(&self.world, &self.accounts, &self.fleet, now).ordered(self.settings.order, &self.fleet);
+        let Some(own) = self.world.jobs.get(&id).map(|entry| queue::ranked(entry, &scale).place) else { return 0 };
+        let waiting = self.world.jobs.values().filter(|e| queue::is_waiting(&e.job, &self.world.unconfirmed));
+        1 + waiting.filter(|entry| queue::ranked(entry, &scale).place < own).count() as u32
     }
 }

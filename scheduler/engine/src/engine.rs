@@ -6,7 +6,7 @@ use std::sync::Arc;
 use berth_model::association::{Association, AssociationKey, Share};
 use berth_model::event::{Event, JobSnapshot, RunningAttempt};
 use berth_model::node::Node;
-use berth_model::policy::{Partition, Policy, Qos};
+use berth_model::policy::{Partition, Policy, Qos, QueueOrder};
 use berth_model::resources::NodeAllocation;
 use berth_model::state::{JobState, NodeState};
 use berth_model::tres::Charge;
@@ -40,10 +40,21 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Our own policy, explained in the room `order`: urgent jobs first, the head with a planned start, the rest by predicted length.
+    /// Our own policy, explained in the room `order`: urgent jobs first, the head with a planned start.
     pub fn urgency() -> Self {
-        let order = Order::Urgency { patience_seconds: 30 * 86_400 };
-        Settings { depth: 1, order, rest: Rest::Shortest, is_predicted: true, ..Settings::default() }
+        Settings { depth: 1, order: Order::Urgency { patience_seconds: 30 * 86_400 }, ..Settings::default() }
+    }
+}
+
+impl Settings {
+    /// What is in force under a policy: its walk of the queue if it names one.
+    fn under(self, policy: &Policy) -> Settings {
+        let Some(queue) = policy.queue else { return self };
+        let order = match queue.order {
+            QueueOrder::Submission => Order::Submission,
+            QueueOrder::Urgency => Order::Urgency { patience_seconds: queue.patience_seconds },
+        };
+        Settings { depth: queue.depth.map_or(usize::MAX, |jobs| jobs as usize), order, rest: Rest::InOrder, ..self }
     }
 }
 
@@ -109,6 +120,9 @@ pub(crate) struct World {
 /// The planner's state.
 #[derive(Default)]
 pub struct Engine {
+    /// What the engine was made with.
+    given: Settings,
+    /// What is in force: as given, or as the policy says.
     pub(crate) settings: Settings,
     pub(crate) world: World,
     pub(crate) keys: Keys,
@@ -132,12 +146,13 @@ impl Engine {
     }
 
     pub fn with_settings(settings: Settings) -> Self {
-        Engine { settings, ..Engine::default() }
+        Engine { given: settings, settings, ..Engine::default() }
     }
 
     /// An engine of the same state, for full plans: it has nothing that quick ones go on from.
     pub(crate) fn fork(&self) -> Engine {
         Engine {
+            given: self.given,
             settings: self.settings,
             world: self.world.clone(),
             keys: self.keys.clone(),
@@ -166,7 +181,10 @@ impl Engine {
         }
         self.news.is_large |= is_policy || matches!(event, Event::Node(_) | Event::NodeRemoved(_));
         match event {
-            Event::Policy(policy) => self.world.policy = policy,
+            Event::Policy(policy) => {
+                self.settings = self.given.under(&policy);
+                self.world.policy = policy;
+            }
             Event::Qos(qos) => {
                 self.world.qos.insert(qos.name.clone(), qos);
             }

@@ -1,22 +1,24 @@
 //! The order of the queue, and of what is tried beyond the planned starts.
 //!
-//! Slurm's way, the default: by priority, then submit time, and the same order throughout. [`Order::Urgency`] with [`Rest::Shortest`],
-//! predictions and a depth of 1 is ours, made to bring down slowdowns without making large jobs pay for it:
+//! Slurm's way, the default: by priority, then submit time, and the same order throughout. [`Order::Urgency`] with a depth of 1 is ours,
+//! made to bring down waits and slowdowns together, without making large jobs or the machines pay for it:
 //!
-//! 1. Of equal priority the most urgent goes first: urgency = (wait ÷ time limit) × the job's share of the cluster. Short jobs grow
-//!    urgent fast, wide ones too: a wide job soon comes to the head, where nobody behind it may delay its planned start. (The idea of
-//!    WFP3, Tang et al. 2009, with the exponent 1 in place of 3.) Who becomes more urgent than the head takes its place.
+//! 1. Of equal priority the most urgent goes first: urgency = wait³ × share⁴ ÷ limit², wait and time limit in hours, share of the
+//!    cluster. Short jobs grow urgent fast, wide ones too: a wide job soon comes to the head, where nobody behind it may delay its
+//!    planned start, and narrow ones fill the gaps beside it. (The idea of WFP3 = (wait ÷ limit)³ × size, Tang et al. 2009, with
+//!    the exponents that replays of traces chose: docs/benchmarks.md.) Who becomes more urgent than the head takes its place.
 //! 2. Whoever has waited for `patience_seconds` goes ahead of all that have not, in order of submission. From then on nobody that
 //!    came later is ahead of it, so nothing starves.
-//! 3. Behind the planned starts the rest are tried with the shortest first, by [predicted](crate::predict) run time. None of them may
-//!    delay a planned start: that is kept by time limits, never by predictions.
+//!
+//! Beyond the planned starts the rest are tried in the same order, or as [`Rest`] says. None of them may delay a planned start: that is
+//! kept by time limits, never by predictions.
 //!
 //! The share is the largest of the shares in CPUs, memory, GPUs and, for whole nodes, nodes. Example: on 100 nodes of one CPU a job of
-//! 25 nodes with a limit of an hour has after two hours an urgency of 2 × 0.25 = 0.5; one of a single node, of ten minutes, gets
-//! there after 8 hours and 20 minutes.
+//! 50 nodes with a limit of an hour has after two hours an urgency of 2³ × 0.5⁴ ÷ 1² = 0.5; one of 25 nodes and a quarter of an hour
+//! has after two hours 2³ × 0.25⁴ ÷ 0.25² = 0.5, too.
 //!
 //! Ages make priorities differ, so a policy that means to order by urgency has a `weight_age` of 0. Weights of partitions and QOS, nice
-//! and tiers hold as ever. Quick plans know none of this: with it, every plan is a full one.
+//! and tiers hold as ever. Quick plans know none of this: with it, or with a depth, every plan is a full one.
 
 use std::cmp::Reverse;
 
@@ -49,19 +51,22 @@ pub enum Rest {
     Shortest,
 }
 
-/// Urgency counts in millionths of millionths.
+/// Shares count in millionths of millionths.
 const ONE: u128 = 1_000_000_000_000;
+
+const HOUR: f64 = 3600.0 * SECOND as f64;
 
 /// A job's turn among those of equal priority. Ascending: first to last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Turn {
     has_patience: bool,
+    /// Bits of a float that is not negative: such are in the order of their bits.
     urgency: Reverse<u64>,
 }
 
 impl Turn {
     pub fn urgency(&self) -> f64 {
-        self.urgency.0 as f64 / ONE as f64
+        f64::from_bits(self.urgency.0)
     }
 }
 
@@ -117,8 +122,11 @@ impl Order {
     pub fn turn(&self, cluster: &Cluster, job: &JobSnapshot, waited: Micros) -> Turn {
         match self {
             Order::Urgency { patience_seconds } if waited < span(*patience_seconds) => {
-                let per_limit = cluster.share(job) * waited.max(0).unsigned_abs() as u128 / span(job.time_limit).max(SECOND) as u128;
-                Turn { has_patience: true, urgency: Reverse(u64::try_from(per_limit).unwrap_or(u64::MAX)) }
+                // Products and quotients alone: each machine rounds them alike.
+                let (wait, limit) = (waited.max(0) as f64 / HOUR, span(job.time_limit).max(SECOND) as f64 / HOUR);
+                let (per_limit, share) = (wait / limit, cluster.share(job) as f64 / ONE as f64);
+                let urgency = per_limit * per_limit * wait * (share * share) * (share * share);
+                Turn { has_patience: true, urgency: Reverse(urgency.to_bits()) }
             }
             _ => Turn::default(),
         }
@@ -189,9 +197,11 @@ mod tests {
     fn the_example_of_the_room() {
         let cluster = Cluster { nodes: 100, cpus: 100, memory: 0, gpus: 0 };
         let order = Order::Urgency { patience_seconds: 86_400 };
-        let wide = order.turn(&cluster, &job(25, 60), span(2 * 3600));
-        let narrow = order.turn(&cluster, &job(1, 10), span(8 * 3600 + 20 * 60));
-        assert_eq!((wide.urgency(), narrow.urgency()), (0.5, 0.5));
+        let wide = order.turn(&cluster, &job(50, 60), span(2 * 3600));
+        let short = order.turn(&cluster, &job(25, 15), span(2 * 3600));
+        assert_eq!((wide.urgency(), short.urgency()), (0.5, 0.5));
+        let longer = order.turn(&cluster, &job(50, 60), span(2 * 3600 + 1));
+        assert!(longer < wide, "who has waited longer is more urgent, and goes first");
         let patient = order.turn(&cluster, &job(100, 1), span(86_399));
         assert!(order.turn(&cluster, &job(1, 10_000), span(86_400)) < patient, "who has waited long enough goes first");
     }

@@ -30,7 +30,7 @@ use crate::engine::{Engine, News, World, limit_of};
 use crate::explain;
 use crate::fit::Fitness;
 use crate::fleet::{Fleet, NodeIdx};
-use crate::order::{Order, Rest};
+use crate::order::Order;
 use crate::pass::Pass;
 use crate::plan::Plan;
 use crate::priority::{Place, Scale};
@@ -109,7 +109,7 @@ impl Engine {
 
     fn is_quick_enough(&self, now: Micros) -> bool {
         let is_singleton = |job: &JobId| self.world.jobs.get(job).is_some_and(|e| e.job.is_singleton);
-        let is_in_order = self.settings.order == Order::Submission && self.settings.rest == Rest::InOrder;
+        let is_in_order = self.settings.order == Order::Submission && self.settings.depth == usize::MAX;
         is_in_order && !self.news.is_large && now >= self.clock && !self.news.arrived.iter().any(is_singleton)
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_engine::{Engine, Plan};
 use berth_model::event::{Event, JobSnapshot, RunningAttempt};
 use berth_model::node::Node;
-use berth_model::policy::{Partition, Policy, Qos};
+use berth_model::policy::{Partition, Policy, Qos, QueueOrder, QueuePolicy};
 use berth_model::resources::{Gpu, GpuDemand, Gpus, Inventory, MemoryDemand, NodeAllocation, NumaNode, Shape};
 use berth_model::state::{Hold, JobState, NodeFlag};
 use berth_model::tres::Charge;
@@ -357,4 +357,17 @@ proptest! {
         }
         prop_assert_eq!(planned(&crowded.plan(), 0), expected);
     }
+}
+
+#[test]
+fn the_policy_says_how_the_queue_is_walked() {
+    let urgency = QueuePolicy { order: QueueOrder::Urgency, depth: Some(1), ..QueuePolicy::default() };
+    let mut world = World::nodes(1, 8).with(running(1, &[1], 60)).with(job(2, shape(1, 16), 600)).with(job(3, shape(1, 16), 10));
+    let told = |plan: &Plan| (planned(plan, 2), planned(plan, 3));
+    assert_eq!(told(&world.plan()), (Some(at(60)), Some(at(660))));
+    world.0.apply(Event::Policy(Policy { weight_age: 0, queue: Some(urgency), ..Policy::default() }));
+    assert_eq!(told(&world.plan()), (None, Some(at(60))), "the short one is more urgent, and only the head has a planned start");
+    assert!(world.0.quick_plan(at(1)).is_full, "quick plans go by submission");
+    world.0.apply(Event::Policy(Policy::default()));
+    assert_eq!(told(&world.plan()), (Some(at(60)), Some(at(660))));
 }

@@ -22,8 +22,9 @@ fn variants() -> Vec<Policy> {
     let patience = |days: u64| Settings { order: Order::Urgency { patience_seconds: days * DAY }, ..chosen };
     let mut all: Vec<Policy> = Policy::BUILT_IN.iter().filter_map(|name| Policy::built_in(name)).collect();
     all.extend([
-        of("urgency, rest in order", Settings { rest: Rest::InOrder, is_predicted: false, ..chosen }),
-        of("urgency, by limits", Settings { is_predicted: false, ..chosen }),
+        of("urgency, shortest rest first", Settings { rest: Rest::Shortest, ..chosen }),
+        of("urgency, shortest predicted first", Settings { rest: Rest::Shortest, is_predicted: true, ..chosen }),
+        of("urgency, depth 2", Settings { depth: 2, ..chosen }),
         of("urgency, depth 4", Settings { depth: 4, ..chosen }),
         of("urgency, depth all", Settings { depth: usize::MAX, ..chosen }),
         of("urgency, patience 7 d", patience(7)),
@@ -47,7 +48,7 @@ fn workload(dir: &Path, case: &str) -> Result<Workload, Box<dyn std::error::Erro
 fn row(case: &str, replay: &Replay) -> String {
     let m = &replay.metrics;
     format!(
-        "| {} | {} | {:.0} | {:.0} | {:.2} | {:.2} | {:.3} | {:.0} | {:.1} |",
+        "| {} | {} | {:.0} | {:.0} | {:.2} | {:.2} | {:.4} | {:.0} | {:.1} |",
         case.replace(':', ", "),
         replay.policy,
         m.mean_wait_seconds,

@@ -50,7 +50,7 @@ pub enum ClusterError {
     #[error("{}: {source}", path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },
     #[error("{}: {source}; a cluster is a list such as [{{\"count\": 66, \"cpus\": 64, \"gpus\": 8, \"mem_mb\": 524288}}], or an object of such lists by name", path.display())]
-    Malformed { path: PathBuf, source: serde_json::Error },
+    Malformed { path: PathBuf, source: serde_yaml_ng::Error },
     #[error("{}: no cluster is called {wanted:?}; there are {known}", path.display())]
     Unknown { path: PathBuf, wanted: String, known: String },
     #[error("a cluster needs at least one node with at least one CPU, and at most {MOST_UNITS} CPUs and GPUs in all")]
@@ -60,13 +60,6 @@ pub enum ClusterError {
 /// Units of a cluster at the most.
 const MOST_UNITS: u64 = 10_000_000;
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum File {
-    One(Vec<NodeGroup>),
-    Many(BTreeMap<String, Vec<NodeGroup>>),
-}
-
 impl Cluster {
     pub fn of(groups: Vec<NodeGroup>) -> Result<Cluster, ClusterError> {
         let units =
@@ -75,19 +68,22 @@ impl Cluster {
         if is_sound { Ok(Cluster { groups }) } else { Err(ClusterError::BadSize) }
     }
 
-    /// Reads a file of one cluster, or of several by name; of these the one called `name`.
+    /// Reads a YAML or JSON file of one cluster, or of several by name; of these the one called `name`.
     pub fn read(path: &Path, name: &str) -> Result<Cluster, ClusterError> {
         let text = std::fs::read_to_string(path).map_err(|source| ClusterError::Unreadable { path: path.to_owned(), source })?;
-        let file = serde_json::from_str(&text).map_err(|source| ClusterError::Malformed { path: path.to_owned(), source })?;
-        match file {
-            File::One(groups) => Cluster::of(groups),
-            File::Many(mut clusters) => match clusters.remove(name) {
-                Some(groups) => Cluster::of(groups),
-                None => {
-                    let known = clusters.into_keys().collect::<Vec<_>>().join(", ");
-                    Err(ClusterError::Unknown { path: path.to_owned(), wanted: name.to_owned(), known })
-                }
-            },
+        let malformed = |source| ClusterError::Malformed { path: path.to_owned(), source };
+        // JSON is YAML. Read as what it is, a mistake is told with its line.
+        let is_one = serde_yaml_ng::from_str::<serde_yaml_ng::Value>(&text).map_err(malformed)?.is_sequence();
+        if is_one {
+            return Cluster::of(serde_yaml_ng::from_str(&text).map_err(malformed)?);
+        }
+        let mut clusters: BTreeMap<String, Vec<NodeGroup>> = serde_yaml_ng::from_str(&text).map_err(malformed)?;
+        match clusters.remove(name) {
+            Some(groups) => Cluster::of(groups),
+            None => {
+                let known = clusters.into_keys().collect::<Vec<_>>().join(", ");
+                Err(ClusterError::Unknown { path: path.to_owned(), wanted: name.to_owned(), known })
+            }
         }
     }
 

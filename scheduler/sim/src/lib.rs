@@ -2,9 +2,11 @@
 //! bit.
 //!
 //! The rooms: [`trace`] reads a trace, [`cluster`] lays it on a cluster, [`policy`] says how the engine is set, [`run`] is the loop,
-//! [`metrics`] measures the schedule, [`mod@replay`] puts these together, [`plot`] draws how jobs fared.
+//! [`metrics`] measures the schedule, [`mod@replay`] puts these together, [`plot`] draws how jobs fared;
+//! [`history`] replays what a service recorded.
 
 pub mod cluster;
+pub mod history;
 pub mod metrics;
 pub mod plot;
 pub mod policy;

@@ -49,7 +49,7 @@ impl Metrics {
         let large = percentile(&mut workload.units.clone(), 0.99);
         let window = (workload.jobs.first().map(|j| j.job.submit_time), workload.jobs.last().map(|j| j.job.submit_time));
         let mut fared = Vec::with_capacity(schedule.outcomes.len());
-        let mut users: BTreeMap<&Name, (f64, f64)> = BTreeMap::new();
+        let mut users: BTreeMap<(&Name, &Name), (f64, f64)> = BTreeMap::new();
         let mut large_waits = Vec::new();
         let mut busy = 0.0;
         for outcome in &schedule.outcomes {
@@ -57,7 +57,8 @@ impl Metrics {
             let wait = seconds(outcome.submitted, outcome.started);
             let run = seconds(outcome.started, outcome.ended);
             let one = Fared { wait, bounded_slowdown: ((wait + run) / run.max(SHORTEST)).max(1.0) };
-            let user = users.entry(&workload.jobs[at].job.user).or_default();
+            let job = &workload.jobs[at].job;
+            let user = users.entry((&job.tenant, &job.user)).or_default();
             *user = (user.0 + one.bounded_slowdown, user.1 + 1.0);
             if workload.units[at] >= large {
                 large_waits.push(wait);

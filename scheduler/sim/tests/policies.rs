@@ -80,8 +80,8 @@ fn predictions_order_by_what_the_user_ran_last() {
 
 #[test]
 fn urgency_puts_the_wide_and_the_short_first() {
-    // Ten units, all taken until 60. Urgency there: waits of 59, 58 and 57 minutes ÷ limits × tenths of the units.
-    //   second: 59 ÷ 600 × 0.5 = 0.049; third: 58 ÷ 60 × 1 = 0.967; fourth: 57 ÷ 10 × 0.5 = 2.85.
+    // Ten units, all taken until 60. Urgency there, in hours: wait³ × part of the units⁴ ÷ limit².
+    //   second: 0.983³ × 0.5⁴ ÷ 10² = 0.0006; third: 0.967³ × 1 ÷ 1 = 0.903; fourth: 0.95³ × 0.5⁴ ÷ (1/6)² = 1.93.
     // So the fourth goes at 60 until 70, the third gets the planned start at 70. The second would hold five units past 70: it waits
     // for the third's end at 130.
     let jobs = [("a", 0, 10, 60, 60), ("b", 1, 5, 600, 600), ("c", 2, 10, 60, 60), ("d", 3, 5, 10, 10)];

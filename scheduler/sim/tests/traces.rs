@@ -110,8 +110,17 @@ fn clusters_are_read_by_name_or_alone() {
     assert_eq!(Cluster::read(&file.0, "any").unwrap().groups[0].mem_mb, Some(100));
     let file = TestFile::new("empty.json", br#"[{"count": 0, "cpus": 4}]"#);
     assert!(matches!(Cluster::read(&file.0, "any"), Err(ClusterError::BadSize)));
-    let file = TestFile::new("odd.json", br#"[{"count": 1, "cpus": 4, "colour": 3}]"#);
-    assert!(matches!(Cluster::read(&file.0, "any"), Err(ClusterError::Malformed { .. })));
+    let file = TestFile::new("one.yaml", b"- count: 2\n  cpus: 4\n- {count: 1, cpus: 64, gpus: 8, gpu_type: h100}\n");
+    assert_eq!(Cluster::read(&file.0, "any").unwrap().groups[1].gpu_type.as_deref(), Some("h100"));
+    for (name, text, detail) in [
+        ("odd.json", "[{\"count\": 1, \"cpus\": 4,\n  \"colour\": 3}]", "unknown field `colour`, expected one of `count`"),
+        ("odd.yaml", "small:\n- count: 1\n  cpus: many\n", "cpus: invalid type: string \"many\", expected u32 at line 3 column 9"),
+        ("text.yaml", "forty nodes\n", "expected a map"),
+    ] {
+        let file = TestFile::new(name, text.as_bytes());
+        let error = Cluster::read(&file.0, "small").unwrap_err().to_string();
+        assert!(error.contains(detail) && error.contains(name), "{error}");
+    }
 }
 
 #[test]

@@ -335,6 +335,24 @@ func (e PreemptMode) Valid() bool {
 	}
 }
 
+// Defines values for QueueOrder.
+const (
+	Submission QueueOrder = "submission"
+	Urgency    QueueOrder = "urgency"
+)
+
+// Valid indicates whether the value is a known member of the QueueOrder enum.
+func (e QueueOrder) Valid() bool {
+	switch e {
+	case Submission:
+		return true
+	case Urgency:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RequeueMode.
 const (
 	RequeueModeExpedite RequeueMode = "expedite"
@@ -395,6 +413,15 @@ type Account struct {
 
 	// Terms Its share of the parent's, and limits.
 	Terms Terms `json:"terms"`
+}
+
+// AccountFigures defines model for AccountFigures.
+type AccountFigures struct {
+	Account         Name    `json:"account"`
+	Jobs            int64   `json:"jobs"`
+	MeanWaitSeconds float64 `json:"mean_wait_seconds"`
+	Tenant          Name    `json:"tenant"`
+	UnitHours       float64 `json:"unit_hours"`
 }
 
 // Ahead A job that is ahead in the queue.
@@ -484,6 +511,17 @@ type CreateJoinToken struct {
 	ValidSeconds *int64 `json:"valid_seconds,omitempty"`
 }
 
+// CreateSimulation Replay the jobs submitted within [`from`, `to`) that ran and have ended.
+type CreateSimulation struct {
+	From time.Time `json:"from"`
+
+	// Policies Compared with each other and with what was recorded.
+	Policies []NamedPolicy `json:"policies"`
+
+	// To At most 92 days after `from`, and not in the future.
+	To time.Time `json:"to"`
+}
+
 // CreateTenant defines model for CreateTenant.
 type CreateTenant struct {
 	DisplayName *string `json:"display_name,omitempty"`
@@ -506,6 +544,31 @@ type Decision struct {
 type DrainNode struct {
 	// Reason Shown to users whose jobs wait for the node.
 	Reason string `json:"reason"`
+}
+
+// DryRunAnswer What the next plan would say of the job if it were submitted now. It holds as long as nothing else happens.
+type DryRunAnswer struct {
+	Ahead []Ahead `json:"ahead"`
+
+	// AsOf When the plan was made that this tells of.
+	AsOf         time.Time     `json:"as_of"`
+	PlannedStart *PlannedStart `json:"planned_start,omitempty"`
+	Priority     *Priority     `json:"priority,omitempty"`
+
+	// Rank Its place among the pending jobs; 1 is first.
+	Rank int32 `json:"rank"`
+
+	// StartsNow All of it, or of an array as many tasks as there is room for, would start at once.
+	StartsNow bool `json:"starts_now"`
+
+	// Summary All of it in a sentence.
+	Summary string `json:"summary"`
+
+	// Verdicts What would hold it, or the tasks of an array that do not start at once; the binding one first.
+	Verdicts []Verdict `json:"verdicts"`
+
+	// Warnings What was understood but would not be done: unsupported directives, for example.
+	Warnings []Fault `json:"warnings"`
 }
 
 // Explanation defines model for Explanation.
@@ -919,6 +982,16 @@ type MountSpec struct {
 // Name defines model for Name.
 type Name = string
 
+// NamedPolicy A policy to replay under, whole: what is left out has its default.
+type NamedPolicy struct {
+	Name string `json:"name"`
+
+	// Policy The cluster's weights and rules. A job's priority is Σ weight × factor, each factor in 0..=1 (Slurm's multifactor plugin).
+	//
+	// By default a QOS weighs more than fair share, and fair share more than age or the partition.
+	Policy Policy `json:"policy"`
+}
+
 // Network defines model for Network.
 type Network string
 
@@ -1158,6 +1231,12 @@ type PlannedStart struct {
 	Nodes string `json:"nodes"`
 }
 
+// Plots SVG documents: for each span of waits, or of slowdowns, the part of the jobs under each policy.
+type Plots struct {
+	Slowdown string `json:"slowdown"`
+	Wait     string `json:"wait"`
+}
+
 // Policy The cluster's weights and rules. A job's priority is Σ weight × factor, each factor in 0..=1 (Slurm's multifactor plugin).
 //
 // By default a QOS weighs more than fair share, and fair share more than age or the partition.
@@ -1197,6 +1276,7 @@ type Policy struct {
 
 	// PreemptMode What becomes of preempted jobs, where neither QOS nor partition say.
 	PreemptMode *PreemptMode `json:"preempt_mode,omitempty"`
+	Queue       *QueuePolicy `json:"queue,omitempty"`
 
 	// RequeueDelaySeconds Wait before a requeued job may start again.
 	RequeueDelaySeconds *U64 `json:"requeue_delay_seconds,omitempty"`
@@ -1218,6 +1298,38 @@ type Policy struct {
 
 	// WeightTres For each resource its part of the partition's total; `{"gres/gpu": 3000}`.
 	WeightTres *map[string]Weight `json:"weight_tres,omitempty"`
+}
+
+// PolicyFigures How a period went. Units are GPUs if any job asked for some, else CPUs.
+type PolicyFigures struct {
+	Accounts                []AccountFigures `json:"accounts"`
+	Jobs                    int64            `json:"jobs"`
+	LargeJobMeanWaitSeconds *float64         `json:"large_job_mean_wait_seconds,omitempty"`
+
+	// LargeJobs Jobs of the largest hundredth by units, and their mean wait.
+	LargeJobs int64 `json:"large_jobs"`
+
+	// LostUnitSeconds Unit-seconds of such attempts.
+	LostUnitSeconds float64 `json:"lost_unit_seconds"`
+
+	// MeanBoundedSlowdown Bounded slowdown: max(1, (wait + run) ÷ max(run, 10 s)).
+	MeanBoundedSlowdown   float64 `json:"mean_bounded_slowdown"`
+	MeanWaitSeconds       float64 `json:"mean_wait_seconds"`
+	MedianBoundedSlowdown float64 `json:"median_bounded_slowdown"`
+	P95WaitSeconds        float64 `json:"p95_wait_seconds"`
+	Policy                string  `json:"policy"`
+
+	// Preemptions Attempts that were stopped or lost and run again; replays have none.
+	Preemptions int64 `json:"preemptions"`
+
+	// Rejected Jobs that the nodes of today cannot run.
+	Rejected int64 `json:"rejected"`
+
+	// UserMaxOverMean The worst user's mean slowdown over the mean of all users with ten jobs or more.
+	UserMaxOverMean float64 `json:"user_max_over_mean"`
+
+	// Utilisation Busy unit-seconds between the first and the last submission ÷ (capacity × that time).
+	Utilisation float64 `json:"utilisation"`
 }
 
 // PreemptBy By what a job may preempt others (Slurm's PreemptType).
@@ -1367,6 +1479,22 @@ type Qos struct {
 	UsageFactor *float64 `json:"usage_factor,omitempty"`
 }
 
+// QueueOrder Who goes first among jobs of equal priority.
+type QueueOrder string
+
+// QueuePolicy How the queue is walked.
+type QueuePolicy struct {
+	// Depth Jobs, from the head of the queue on, that hold a planned start which nobody may delay; the others start where they delay none.
+	// Absent: all. 1 is EASY backfill.
+	Depth *int32 `json:"depth,omitempty"`
+
+	// Order Who goes first among jobs of equal priority.
+	Order *QueueOrder `json:"order,omitempty"`
+
+	// PatienceSeconds With `urgency`: who has waited as long goes ahead of all that have not.
+	PatienceSeconds *U64 `json:"patience_seconds,omitempty"`
+}
+
 // RequeueJob defines model for RequeueJob.
 type RequeueJob struct {
 	// Hold Keep it held once it is back in the queue.
@@ -1461,6 +1589,37 @@ type SignalSpec struct {
 
 	// Signal Name (`SIGUSR1`, `USR1`) or number.
 	Signal string `json:"signal"`
+}
+
+// Simulation defines model for Simulation.
+type Simulation struct {
+	CreatedAt time.Time `json:"created_at"`
+
+	// DoneJobs Jobs replayed so far, under all policies together, and how many there are to be.
+	DoneJobs int64      `json:"done_jobs"`
+	EndedAt  *time.Time `json:"ended_at,omitempty"`
+
+	// Failure Why it failed.
+	Failure *string `json:"failure,omitempty"`
+
+	// Request Replay the jobs submitted within [`from`, `to`) that ran and have ended.
+	Request      CreateSimulation  `json:"request"`
+	RequestedBy  string            `json:"requested_by"`
+	Result       *SimulationResult `json:"result,omitempty"`
+	SimulationId int64             `json:"simulation_id"`
+
+	// State `running`, `done` or `failed`.
+	State     string `json:"state"`
+	TotalJobs int64  `json:"total_jobs"`
+}
+
+// SimulationResult defines model for SimulationResult.
+type SimulationResult struct {
+	// Plots SVG documents: for each span of waits, or of slowdowns, the part of the jobs under each policy.
+	Plots Plots `json:"plots"`
+
+	// Policies The first is `recorded`: what was.
+	Policies []PolicyFigures `json:"policies"`
 }
 
 // Start Why a job started then and there.
@@ -1831,6 +1990,12 @@ type JobsWriteStdinParams struct {
 	End *bool `form:"end,omitempty" json:"end,omitempty"`
 }
 
+// JobsDryRunParams defines parameters for JobsDryRun.
+type JobsDryRunParams struct {
+	// Tenant The tenant meant; only platform admins name another than their own
+	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
+}
+
 // JobsSubmitManyParams defines parameters for JobsSubmitMany.
 type JobsSubmitManyParams struct {
 	// Tenant The tenant meant; only platform admins name another than their own
@@ -1958,6 +2123,9 @@ type JobsRequeueJSONRequestBody = RequeueJob
 // JobsSignalJSONRequestBody defines body for JobsSignal for application/json ContentType.
 type JobsSignalJSONRequestBody = SignalJob
 
+// JobsDryRunJSONRequestBody defines body for JobsDryRun for application/json ContentType.
+type JobsDryRunJSONRequestBody = JobSpec
+
 // JobsSubmitManyJSONRequestBody defines body for JobsSubmitMany for application/json ContentType.
 type JobsSubmitManyJSONRequestBody = SubmitMany
 
@@ -1987,6 +2155,9 @@ type QosUpdateJSONRequestBody = QosUpdateJSONBody
 
 // QosPutJSONRequestBody defines body for QosPut for application/json ContentType.
 type QosPutJSONRequestBody = Qos
+
+// SimulationsCreateJSONRequestBody defines body for SimulationsCreate for application/json ContentType.
+type SimulationsCreateJSONRequestBody = CreateSimulation
 
 // TenantsCreateJSONRequestBody defines body for TenantsCreate for application/json ContentType.
 type TenantsCreateJSONRequestBody = CreateTenant
@@ -2426,6 +2597,20 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/jobs/{job_id}:signal (the `JobsSignal` operationId).
 	JobsSignal(ctx context.Context, jobId string, body JobsSignalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// JobsDryRunWithBody When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
+	JobsDryRunWithBody(ctx context.Context, params *JobsDryRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// JobsDryRun When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
+	JobsDryRun(ctx context.Context, params *JobsDryRunParams, body JobsDryRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// JobsParseScriptWithBody Read a batch script into the job it would be, without submitting it.
 	//
 	// Takes any type of body and a specified content type.
@@ -2647,6 +2832,25 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/shares (the `SharesList` operationId).
 	SharesList(ctx context.Context, params *SharesListParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SimulationsCreateWithBody Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
+	SimulationsCreateWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SimulationsCreate Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
+	SimulationsCreate(ctx context.Context, body SimulationsCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SimulationsGet Get a simulation: how far it is, and what came of it.
+	//
+	// Corresponds with GET /v1/simulations/{simulation_id} (the `SimulationsGet` operationId).
+	SimulationsGet(ctx context.Context, simulationId int64, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// TenantsList List tenants. A tenant's own users see theirs alone.
 	//
@@ -3327,6 +3531,40 @@ func (c *Client) JobsSignal(ctx context.Context, jobId string, body JobsSignalJS
 	return c.Client.Do(req)
 }
 
+// JobsDryRunWithBody When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
+func (c *Client) JobsDryRunWithBody(ctx context.Context, params *JobsDryRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewJobsDryRunRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// JobsDryRun When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
+func (c *Client) JobsDryRun(ctx context.Context, params *JobsDryRunParams, body JobsDryRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewJobsDryRunRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // JobsParseScriptWithBody Read a batch script into the job it would be, without submitting it.
 //
 // Takes any type of body and a specified content type.
@@ -3899,6 +4137,55 @@ func (c *Client) QosPut(ctx context.Context, qos string, body QosPutJSONRequestB
 // Corresponds with GET /v1/shares (the `SharesList` operationId).
 func (c *Client) SharesList(ctx context.Context, params *SharesListParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSharesListRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SimulationsCreateWithBody Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
+func (c *Client) SimulationsCreateWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSimulationsCreateRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SimulationsCreate Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
+func (c *Client) SimulationsCreate(ctx context.Context, body SimulationsCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSimulationsCreateRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SimulationsGet Get a simulation: how far it is, and what came of it.
+//
+// Corresponds with GET /v1/simulations/{simulation_id} (the `SimulationsGet` operationId).
+func (c *Client) SimulationsGet(ctx context.Context, simulationId int64, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSimulationsGetRequest(c.Server, simulationId)
 	if err != nil {
 		return nil, err
 	}
@@ -5953,6 +6240,73 @@ func NewJobsSignalRequestWithBody(server string, jobId string, contentType strin
 	return req, nil
 }
 
+// NewJobsDryRunRequest calls the generic JobsDryRun builder with application/json body
+func NewJobsDryRunRequest(server string, params *JobsDryRunParams, body JobsDryRunJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewJobsDryRunRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewJobsDryRunRequestWithBody constructs an http.Request for the JobsDryRun method, with any body, and a specified content type
+func NewJobsDryRunRequestWithBody(server string, params *JobsDryRunParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/jobs:dryRun")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Tenant != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tenant", *params.Tenant, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewJobsParseScriptRequestWithBody constructs an http.Request for the JobsParseScript method, with any body, and a specified content type
 func NewJobsParseScriptRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
@@ -7116,6 +7470,80 @@ func NewSharesListRequest(server string, params *SharesListParams) (*http.Reques
 	return req, nil
 }
 
+// NewSimulationsCreateRequest calls the generic SimulationsCreate builder with application/json body
+func NewSimulationsCreateRequest(server string, body SimulationsCreateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSimulationsCreateRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewSimulationsCreateRequestWithBody constructs an http.Request for the SimulationsCreate method, with any body, and a specified content type
+func NewSimulationsCreateRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/simulations")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewSimulationsGetRequest constructs an http.Request for the SimulationsGet method
+func NewSimulationsGetRequest(server string, simulationId int64) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "simulation_id", simulationId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "integer", Format: "int64"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/simulations/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewTenantsListRequest constructs an http.Request for the TenantsList method
 func NewTenantsListRequest(server string, params *TenantsListParams) (*http.Request, error) {
 	var err error
@@ -7961,6 +8389,20 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/jobs/{job_id}:signal (the `JobsSignal` operationId).
 	JobsSignalWithResponse(ctx context.Context, jobId string, body JobsSignalJSONRequestBody, reqEditors ...RequestEditorFn) (*JobsSignalResponse, error)
 
+	// JobsDryRunWithBodyWithResponse When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
+	JobsDryRunWithBodyWithResponse(ctx context.Context, params *JobsDryRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*JobsDryRunResponse, error)
+
+	// JobsDryRunWithResponse When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
+	JobsDryRunWithResponse(ctx context.Context, params *JobsDryRunParams, body JobsDryRunJSONRequestBody, reqEditors ...RequestEditorFn) (*JobsDryRunResponse, error)
+
 	// JobsParseScriptWithBodyWithResponse Read a batch script into the job it would be, without submitting it.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -8212,6 +8654,27 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/shares (the `SharesList` operationId).
 	SharesListWithResponse(ctx context.Context, params *SharesListParams, reqEditors ...RequestEditorFn) (*SharesListResponse, error)
+
+	// SimulationsCreateWithBodyWithResponse Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
+	SimulationsCreateWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SimulationsCreateResponse, error)
+
+	// SimulationsCreateWithResponse Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
+	SimulationsCreateWithResponse(ctx context.Context, body SimulationsCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*SimulationsCreateResponse, error)
+
+	// SimulationsGetWithResponse Get a simulation: how far it is, and what came of it.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/simulations/{simulation_id} (the `SimulationsGet` operationId).
+	SimulationsGetWithResponse(ctx context.Context, simulationId int64, reqEditors ...RequestEditorFn) (*SimulationsGetResponse, error)
 
 	// TenantsListWithResponse List tenants. A tenant's own users see theirs alone.
 	//
@@ -9621,6 +10084,54 @@ func (r JobsSignalResponse) ContentType() string {
 	return ""
 }
 
+type JobsDryRunResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DryRunAnswer
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r JobsDryRunResponse) GetJSON200() *DryRunAnswer {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r JobsDryRunResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r JobsDryRunResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r JobsDryRunResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r JobsDryRunResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r JobsDryRunResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type JobsParseScriptResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -10841,6 +11352,109 @@ func (r SharesListResponse) ContentType() string {
 	return ""
 }
 
+// SimulationsCreateResponse201Headers the declared response headers of an HTTP 201 response for SimulationsCreate
+type SimulationsCreateResponse201Headers struct {
+	Location *string
+}
+
+type SimulationsCreateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Simulation
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *SimulationsCreateResponse201Headers
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r SimulationsCreateResponse) GetJSON201() *Simulation {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r SimulationsCreateResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SimulationsCreateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SimulationsCreateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SimulationsCreateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SimulationsCreateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SimulationsGetResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Simulation
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SimulationsGetResponse) GetJSON200() *Simulation {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r SimulationsGetResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SimulationsGetResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SimulationsGetResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SimulationsGetResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SimulationsGetResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type TenantsListResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -11796,6 +12410,32 @@ func (c *ClientWithResponses) JobsSignalWithResponse(ctx context.Context, jobId 
 	return ParseJobsSignalResponse(rsp)
 }
 
+// JobsDryRunWithBodyWithResponse When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
+func (c *ClientWithResponses) JobsDryRunWithBodyWithResponse(ctx context.Context, params *JobsDryRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*JobsDryRunResponse, error) {
+	rsp, err := c.JobsDryRunWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseJobsDryRunResponse(rsp)
+}
+
+// JobsDryRunWithResponse When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/jobs:dryRun (the `JobsDryRun` operationId).
+func (c *ClientWithResponses) JobsDryRunWithResponse(ctx context.Context, params *JobsDryRunParams, body JobsDryRunJSONRequestBody, reqEditors ...RequestEditorFn) (*JobsDryRunResponse, error) {
+	rsp, err := c.JobsDryRun(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseJobsDryRunResponse(rsp)
+}
+
 // JobsParseScriptWithBodyWithResponse Read a batch script into the job it would be, without submitting it.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -12262,6 +12902,45 @@ func (c *ClientWithResponses) SharesListWithResponse(ctx context.Context, params
 		return nil, err
 	}
 	return ParseSharesListResponse(rsp)
+}
+
+// SimulationsCreateWithBodyWithResponse Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
+func (c *ClientWithResponses) SimulationsCreateWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SimulationsCreateResponse, error) {
+	rsp, err := c.SimulationsCreateWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSimulationsCreateResponse(rsp)
+}
+
+// SimulationsCreateWithResponse Replay recorded history under other policies. Answers at once; the simulation goes on in the background, and GET tells how far it is.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/simulations (the `SimulationsCreate` operationId).
+func (c *ClientWithResponses) SimulationsCreateWithResponse(ctx context.Context, body SimulationsCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*SimulationsCreateResponse, error) {
+	rsp, err := c.SimulationsCreate(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSimulationsCreateResponse(rsp)
+}
+
+// SimulationsGetWithResponse Get a simulation: how far it is, and what came of it.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/simulations/{simulation_id} (the `SimulationsGet` operationId).
+func (c *ClientWithResponses) SimulationsGetWithResponse(ctx context.Context, simulationId int64, reqEditors ...RequestEditorFn) (*SimulationsGetResponse, error) {
+	rsp, err := c.SimulationsGet(ctx, simulationId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSimulationsGetResponse(rsp)
 }
 
 // TenantsListWithResponse List tenants. A tenant's own users see theirs alone.
@@ -13350,6 +14029,39 @@ func ParseJobsSignalResponse(rsp *http.Response) (*JobsSignalResponse, error) {
 	return response, nil
 }
 
+// ParseJobsDryRunResponse parses an HTTP response from a JobsDryRunWithResponse call
+func ParseJobsDryRunResponse(rsp *http.Response) (*JobsDryRunResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &JobsDryRunResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DryRunAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseJobsParseScriptResponse parses an HTTP response from a JobsParseScriptWithResponse call
 func ParseJobsParseScriptResponse(rsp *http.Response) (*JobsParseScriptResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -14175,6 +14887,85 @@ func ParseSharesListResponse(rsp *http.Response) (*SharesListResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Shares
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSimulationsCreateResponse parses an HTTP response from a SimulationsCreateWithResponse call
+func ParseSimulationsCreateResponse(rsp *http.Response) (*SimulationsCreateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SimulationsCreateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Simulation
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers SimulationsCreateResponse201Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers201 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseSimulationsGetResponse parses an HTTP response from a SimulationsGetWithResponse call
+func ParseSimulationsGetResponse(rsp *http.Response) (*SimulationsGetResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SimulationsGetResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Simulation
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

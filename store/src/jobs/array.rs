@@ -19,6 +19,10 @@ pub(crate) struct SplitTask {
     pub tenant: String,
 }
 
+/// A task split off so that something can be done to it does not start within this time: what is to be done follows in a transaction of
+/// its own.
+const EMBARGO_SECONDS: i32 = 2;
+
 /// Splits task `index` off its array: as a job that has just been allocated (`starts`), or as a pending one. `None` if the index is not
 /// pending any more, or if it is to start and the array is held. The caller holds the array's row.
 pub(crate) async fn split(tx: &mut PgConnection, array: i64, index: i32, starts: bool) -> Result<Option<SplitTask>, StoreError> {
@@ -39,7 +43,9 @@ pub(crate) async fn split(tx: &mut PgConnection, array: i64, index: i32, starts:
         "insert into jobs (job_id, tenant, account, user_name, partition, qos, name, state, hold, spec, planning, labels, time_limit, nice,
              site_factor, submit_time, accrues_since, not_before, deadline, attempt, array_job_id, array_index)
          select nextval('job_ids'), tenant, account, user_name, partition, qos, name, case when $3 then 'allocated' else 'pending' end, hold, spec,
-             planning, labels, time_limit, nice, site_factor, submit_time, accrues_since, not_before, deadline, case when $3 then 1 else 0 end, job_id, $2
+             planning, labels, time_limit, nice, site_factor, submit_time, accrues_since,
+             case when $3 then not_before else greatest(not_before, now() + $4 * interval '1 second') end,
+             deadline, case when $3 then 1 else 0 end, job_id, $2
          from jobs where job_id = $1
          returning job_id, attempt, spec->>'script' is not null as is_script, spec->'resources'->>'cpus_per_task' as cpus_per_task,
              spec->'resources'->'gpus_per_task'->>'count' as gpus_per_task, tenant",
@@ -47,6 +53,7 @@ pub(crate) async fn split(tx: &mut PgConnection, array: i64, index: i32, starts:
     .bind(array)
     .bind(index)
     .bind(starts)
+    .bind(EMBARGO_SECONDS)
     .fetch_one(&mut *tx)
     .await?;
     if !starts {

@@ -7,4 +7,5 @@ pub mod control;
 pub mod priorities;
 pub(crate) mod quota;
 pub mod read;
+mod rehearse;
 pub mod submit;

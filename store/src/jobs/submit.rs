@@ -176,7 +176,7 @@ async fn insert_checked(tx: &mut PgConnection, jobs: &[NewJob]) -> Result<Vec<Su
 }
 
 /// One round trip: ids, rows and events in one statement.
-async fn insert(connection: &mut PgConnection, jobs: &[NewJob]) -> Result<Vec<Submitted>, StoreError> {
+pub(super) async fn insert(connection: &mut PgConnection, jobs: &[NewJob]) -> Result<Vec<Submitted>, StoreError> {
     let specs = jobs.iter().map(|j| serde_json::to_string(&j.spec)).collect::<Result<Vec<_>, _>>()?;
     let plannings = jobs.iter().map(|j| serde_json::to_string(&j.planning)).collect::<Result<Vec<_>, _>>()?;
     let labels = jobs
@@ -262,7 +262,7 @@ pub(crate) fn indices_of(ranges: &str) -> Vec<u32> {
 
 /// Adds a new job's dependencies with how they stand now. The jobs depended upon are locked, so that one which is just ending
 /// either is seen as ended here or sees this job when it ends.
-async fn add_dependencies(tx: &mut PgConnection, job: &NewJob, job_id: JobId) -> Result<(), StoreError> {
+pub(super) async fn add_dependencies(tx: &mut PgConnection, job: &NewJob, job_id: JobId) -> Result<(), StoreError> {
     let on: BTreeSet<i64> = job.dependencies.iter().map(|d| d.job.0 as i64).collect();
     if on.is_empty() {
         return Ok(());

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -9,6 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct Data {
     /// Start of the first step, in milliseconds since the machine came up: the time limit counts from here.
     pub started_ms: Option<u64>,
+    /// When the job was told that it began: the same to each of its steps.
+    pub told_start: Option<Timestamp>,
     pub is_prolog_done: bool,
     /// Signals up to this id are delivered.
     pub last_signal: u64,

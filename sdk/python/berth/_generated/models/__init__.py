@@ -1,6 +1,7 @@
 """Contains all the data models used in inputs/outputs"""
 
 from .account import Account
+from .account_figures import AccountFigures
 from .accounts_update_body import AccountsUpdateBody
 from .ahead import Ahead
 from .array_view import ArrayView
@@ -11,9 +12,11 @@ from .billing import Billing
 from .cancel_job import CancelJob
 from .container_spec import ContainerSpec
 from .create_join_token import CreateJoinToken
+from .create_simulation import CreateSimulation
 from .create_tenant import CreateTenant
 from .decision import Decision
 from .drain_node import DrainNode
+from .dry_run_answer import DryRunAnswer
 from .explanation import Explanation
 from .fair_share_rule import FairShareRule
 from .fairshare_type_1 import FairshareType1
@@ -44,6 +47,7 @@ from .limits_max_tres_per_job import LimitsMaxTresPerJob
 from .limits_max_tres_per_node import LimitsMaxTresPerNode
 from .log_stream import LogStream
 from .mount_spec import MountSpec
+from .named_policy import NamedPolicy
 from .network import Network
 from .node import Node
 from .node_allocation import NodeAllocation
@@ -69,7 +73,9 @@ from .partition_billing_weights import PartitionBillingWeights
 from .partition_state import PartitionState
 from .partitions_update_body import PartitionsUpdateBody
 from .planned_start import PlannedStart
+from .plots import Plots
 from .policy import Policy
+from .policy_figures import PolicyFigures
 from .policy_update_body import PolicyUpdateBody
 from .policy_weight_tres import PolicyWeightTres
 from .preempt_by import PreemptBy
@@ -89,6 +95,8 @@ from .qos_max_tres_run_minutes_per_account import QosMaxTresRunMinutesPerAccount
 from .qos_max_tres_run_minutes_per_user import QosMaxTresRunMinutesPerUser
 from .qos_min_tres_per_job import QosMinTresPerJob
 from .qos_update_body import QosUpdateBody
+from .queue_order import QueueOrder
+from .queue_policy import QueuePolicy
 from .requeue_job import RequeueJob
 from .requeue_mode import RequeueMode
 from .requeue_spec import RequeueSpec
@@ -97,6 +105,8 @@ from .share import Share
 from .shares import Shares
 from .signal_job import SignalJob
 from .signal_spec import SignalSpec
+from .simulation import Simulation
+from .simulation_result import SimulationResult
 from .start import Start
 from .step import Step
 from .submit_many import SubmitMany
@@ -116,6 +126,7 @@ from .whoami import Whoami
 
 __all__ = (
     "Account",
+    "AccountFigures",
     "AccountsUpdateBody",
     "Ahead",
     "ArrayView",
@@ -126,9 +137,11 @@ __all__ = (
     "CancelJob",
     "ContainerSpec",
     "CreateJoinToken",
+    "CreateSimulation",
     "CreateTenant",
     "Decision",
     "DrainNode",
+    "DryRunAnswer",
     "Explanation",
     "FairShareRule",
     "FairshareType1",
@@ -159,6 +172,7 @@ __all__ = (
     "LimitsMaxTresPerNode",
     "LogStream",
     "MountSpec",
+    "NamedPolicy",
     "Network",
     "Node",
     "NodeAllocation",
@@ -184,7 +198,9 @@ __all__ = (
     "PartitionState",
     "PartitionsUpdateBody",
     "PlannedStart",
+    "Plots",
     "Policy",
+    "PolicyFigures",
     "PolicyUpdateBody",
     "PolicyWeightTres",
     "PreemptBy",
@@ -204,6 +220,8 @@ __all__ = (
     "QosMaxTresRunMinutesPerUser",
     "QosMinTresPerJob",
     "QosUpdateBody",
+    "QueueOrder",
+    "QueuePolicy",
     "RequeueJob",
     "RequeueMode",
     "RequeueSpec",
@@ -212,6 +230,8 @@ __all__ = (
     "Shares",
     "SignalJob",
     "SignalSpec",
+    "Simulation",
+    "SimulationResult",
     "Start",
     "Step",
     "SubmitMany",

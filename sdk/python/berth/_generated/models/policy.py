@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 
@@ -15,6 +15,7 @@ from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.policy_weight_tres import PolicyWeightTres
+    from ..models.queue_policy import QueuePolicy
 
 
 T = TypeVar("T", bound="Policy")
@@ -55,6 +56,7 @@ class Policy:
             preempt_by (PreemptBy | Unset): By what a job may preempt others (Slurm's PreemptType).
             preempt_mode (PreemptMode | Unset): What becomes of a preempted job (Slurm's PreemptMode).
             preempt_exempt_seconds (int | Unset):
+            queue (None | QueuePolicy | Unset):
     """
 
     weight_age: int | Unset = 1000
@@ -80,8 +82,11 @@ class Policy:
     preempt_by: PreemptBy | Unset = UNSET
     preempt_mode: PreemptMode | Unset = UNSET
     preempt_exempt_seconds: int | Unset = UNSET
+    queue: None | QueuePolicy | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
+        from ..models.queue_policy import QueuePolicy  # noqa: PLC0415
+
         weight_age = self.weight_age
 
         weight_fairshare = self.weight_fairshare
@@ -142,6 +147,14 @@ class Policy:
 
         preempt_exempt_seconds = self.preempt_exempt_seconds
 
+        queue: dict[str, Any] | None | Unset
+        if isinstance(self.queue, Unset):
+            queue = UNSET
+        elif isinstance(self.queue, QueuePolicy):
+            queue = self.queue.to_dict()
+        else:
+            queue = self.queue
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update({})
@@ -191,12 +204,15 @@ class Policy:
             field_dict["preempt_mode"] = preempt_mode
         if preempt_exempt_seconds is not UNSET:
             field_dict["preempt_exempt_seconds"] = preempt_exempt_seconds
+        if queue is not UNSET:
+            field_dict["queue"] = queue
 
         return field_dict
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.policy_weight_tres import PolicyWeightTres  # noqa: PLC0415
+        from ..models.queue_policy import QueuePolicy  # noqa: PLC0415
 
         d = dict(src_dict)
         weight_age = d.pop("weight_age", UNSET)
@@ -280,6 +296,23 @@ class Policy:
 
         preempt_exempt_seconds = d.pop("preempt_exempt_seconds", UNSET)
 
+        def _parse_queue(data: object) -> None | QueuePolicy | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                queue_type_0 = QueuePolicy.from_dict(data)
+
+                return queue_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | QueuePolicy | Unset, data)
+
+        queue = _parse_queue(d.pop("queue", UNSET))
+
         policy = cls(
             weight_age=weight_age,
             weight_fairshare=weight_fairshare,
@@ -304,6 +337,7 @@ class Policy:
             preempt_by=preempt_by,
             preempt_mode=preempt_mode,
             preempt_exempt_seconds=preempt_exempt_seconds,
+            queue=queue,
         )
 
         return policy

@@ -1,0 +1,94 @@
+//! Dry runs: when and where a job would start, without submitting it.
+
+use axum::Json;
+use axum::extract::{Request, State};
+use berth_engine::{DryRun, Start};
+use berth_model::job::JobSpec;
+use berth_model::verdict::{PlannedStart, Priority, Verdict};
+use berth_model::{Fault, hostlist};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::explain::{self, Ahead};
+use super::submit::{read_job, require_submitter, split_query};
+use crate::App;
+use crate::admission::admit;
+use crate::auth::Caller;
+use crate::extract;
+use crate::problem::{Answer, Problem};
+
+/// What the next plan would say of the job if it were submitted now. It holds as long as nothing else happens.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct DryRunAnswer {
+    /// When the plan was made that this tells of.
+    pub as_of: Timestamp,
+    /// All of it, or of an array as many tasks as there is room for, would start at once.
+    pub starts_now: bool,
+    /// When it would start, and where; of an array its first task. Absent: nothing tells when.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planned_start: Option<PlannedStart>,
+    /// Its place among the pending jobs; 1 is first.
+    pub rank: u32,
+    /// All of it in a sentence.
+    pub summary: String,
+    /// What would hold it, or the tasks of an array that do not start at once; the binding one first.
+    pub verdicts: Vec<Verdict>,
+    /// Absent if all of it would start at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    pub ahead: Vec<Ahead>,
+    /// What was understood but would not be done: unsupported directives, for example.
+    pub warnings: Vec<Fault>,
+}
+
+pub fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(dry_run))
+}
+
+/// When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
+#[utoipa::path(post, path = "/v1/jobs/~dryRun", operation_id = "jobs_dry_run", tag = "jobs",
+    params(("tenant" = Option<String>, Query, description = "The tenant meant; only platform admins name another than their own")),
+    request_body(content((JobSpec = "application/json"), (String = "text/x-shellscript"))),
+    responses((status = 200, body = DryRunAnswer), (status = "default", body = Problem, content_type = "application/problem+json")))]
+async fn dry_run(State(app): State<App>, caller: Caller, request: Request) -> Answer<Json<DryRunAnswer>> {
+    caller.require_scope("jobs:write")?;
+    require_submitter(&caller)?;
+    let (tenant, options) = split_query(&request);
+    let tenant = caller.tenant_to_use(tenant.as_deref())?;
+    let headers = request.headers().clone();
+    let body = extract::read(request, &app).await?;
+    let (spec, warnings) = read_job(&headers, &body, &options)?;
+    let job = admit(&app, &caller, &tenant, spec).await?;
+    let (answer, as_of) = app.forecasts.ask(app.db.rehearse(&job).await?).await?;
+    let ahead = match &answer.verdict {
+        Some(verdict) => explain::ahead(&app, &tenant, verdict).await?,
+        None => Vec::new(),
+    };
+    Ok(Json(tell(answer, as_of, ahead, warnings)))
+}
+
+fn tell(answer: DryRun, as_of: Timestamp, ahead: Vec<Ahead>, warnings: Vec<Fault>) -> DryRunAnswer {
+    let first = answer.starts.first().map(|start| PlannedStart { at: as_of, nodes: nodes(start) });
+    let waits = answer.verdict.as_ref().map(explain::summary);
+    let starts_now = first.is_some();
+    let summary = match (&first, answer.starts.len(), waits) {
+        (Some(first), 1, None) => format!("It would start at once on {}.", first.nodes),
+        (Some(first), tasks, None) => format!("All {tasks} tasks would start at once, the first on {}.", first.nodes),
+        (Some(first), tasks, Some(waits)) => {
+            format!("{tasks} of its tasks would start at once, the first on {}. The rest: {waits}", first.nodes)
+        }
+        (None, _, waits) => waits.unwrap_or_else(|| "It waits for its turn.".to_owned()),
+    };
+    let (verdicts, priority, planned) =
+        answer.verdict.map_or((Vec::new(), None, None), |verdict| (verdict.verdicts, Some(verdict.priority), verdict.planned_start));
+    DryRunAnswer { as_of, starts_now, planned_start: first.or(planned), rank: answer.rank, summary, verdicts, priority, ahead, warnings }
+}
+
+/// Where a start is, folded.
+fn nodes(start: &Start) -> String {
+    let names: Vec<_> = start.nodes.iter().map(|allocation| allocation.node.clone()).collect();
+    hostlist::fold(&names)
+}
