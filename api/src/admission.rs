@@ -11,7 +11,7 @@ use berth_model::job::{JobKind, JobSpec};
 use berth_model::policy::{Partition, Qos};
 use berth_model::resources::{MemoryDemand, Shape};
 use berth_model::state::{Hold, PartitionState};
-use berth_model::{Bytes, NodeName, hostlist, validate};
+use berth_model::{Bytes, Name, NodeName, hostlist, validate};
 use berth_store::jobs::submit::{NewJob, Planning};
 use jiff::Timestamp;
 
@@ -24,8 +24,32 @@ use crate::problem::{Answer, Problem};
 /// Memory of a job that asks for none where the partition says nothing: for each CPU.
 const DEFAULT_MEMORY_PER_CPU: Bytes = Bytes(256 << 20);
 
+/// Whose job it is.
+pub struct Owner<'a> {
+    pub tenant: &'a str,
+    pub user: &'a Name,
+    /// May be charged to any account of the tenant.
+    pub any_account: bool,
+}
+
 /// Checks `spec` for `caller` in `tenant` and makes the job to store.
 pub async fn admit(app: &App, caller: &Caller, tenant: &str, spec: JobSpec) -> Answer<NewJob> {
+    check_nice(caller, spec.nice)?;
+    admit_for(app, &Owner { tenant, user: &caller.subject, any_account: caller.is_tenant_admin() }, spec).await
+}
+
+/// Only administrators raise a priority.
+pub fn check_nice(caller: &Caller, nice: i32) -> Answer<()> {
+    if nice < 0 && !caller.is_tenant_admin() {
+        return Err(Problem::forbidden("a negative nice value raises the priority")
+            .field("nice")
+            .help("use 0 or more, or ask an administrator"));
+    }
+    Ok(())
+}
+
+/// As [`admit`], for a job of `owner`.
+pub async fn admit_for(app: &App, owner: &Owner<'_>, spec: JobSpec) -> Answer<NewJob> {
     let faults = validate::validate(&spec);
     if !faults.is_empty() {
         return Err(Problem::faults(faults));
@@ -36,33 +60,23 @@ pub async fn admit(app: &App, caller: &Caller, tenant: &str, spec: JobSpec) -> A
         return Err(Fault::new("deadline_passed", "deadline", detail, "set a later deadline, or leave it out").into());
     }
     let rules = app.catalog.rules().await?;
-    let member = app.catalog.membership(tenant, caller.subject.as_str()).await?;
+    let Owner { tenant, user, .. } = *owner;
+    let member = app.catalog.membership(tenant, user.as_str()).await?;
     if !member.is_tenant_known {
         return Err(Problem::not_found(format!("tenant {tenant}")).field("tenant"));
     }
     if member.is_tenant_suspended || member.is_user_suspended {
-        let who = if member.is_tenant_suspended { format!("tenant {tenant}") } else { format!("user {}", caller.subject) };
+        let who = if member.is_tenant_suspended { format!("tenant {tenant}") } else { format!("user {user}") };
         return Err(Problem::new(http::StatusCode::FORBIDDEN, "suspended", format!("{who} is suspended")).help("ask your administrator"));
     }
-    if spec.nice < 0 && !caller.is_tenant_admin() {
-        return Err(Problem::forbidden("a negative nice value raises the priority")
-            .field("nice")
-            .help("use 0 or more, or ask an administrator"));
-    }
-    let account = choose_account(&member, caller, &spec)?;
-    let key = AssociationKey::user(tenant.parse()?, account.parse()?, caller.subject.clone());
+    let account = choose_account(&member, owner, &spec)?;
+    let key = AssociationKey::user(tenant.parse()?, account.parse()?, user.clone());
     let chain = app.catalog.chain(&key).await?;
-    build(&rules, &chain, caller, tenant, account, spec).map_err(Problem::from)
+    build(&rules, &chain, owner, account, spec).map_err(Problem::from)
 }
 
-fn build(
-    rules: &Rules,
-    chain: &[(AssociationKey, Terms)],
-    caller: &Caller,
-    tenant: &str,
-    account: String,
-    mut spec: JobSpec,
-) -> Result<NewJob, Fault> {
+fn build(rules: &Rules, chain: &[(AssociationKey, Terms)], owner: &Owner<'_>, account: String, mut spec: JobSpec) -> Result<NewJob, Fault> {
+    let Owner { tenant, user, .. } = *owner;
     let partition = choose_partition(rules, tenant, &account, &spec)?;
     let qos = choose_qos(rules, tenant, partition, &spec)?;
     if spec.kind == JobKind::External {
@@ -123,7 +137,7 @@ fn build(
     Ok(NewJob {
         tenant: tenant.to_owned(),
         account,
-        user: caller.subject.to_string(),
+        user: user.to_string(),
         partition: partition.name.to_string(),
         qos: qos.name.to_string(),
         name,
@@ -152,7 +166,7 @@ fn nodes(list: Option<&str>) -> Result<BTreeSet<NodeName>, Fault> {
 }
 
 /// The account asked for, the user's default one, its only one, or `default` for users that the tenant has not written down.
-fn choose_account(member: &Membership, caller: &Caller, spec: &JobSpec) -> Result<String, Fault> {
+fn choose_account(member: &Membership, owner: &Owner<'_>, spec: &JobSpec) -> Result<String, Fault> {
     let own = || member.accounts.iter().map(|(a, _)| a.as_str());
     let chosen = match &spec.account {
         Some(account) => account.to_string(),
@@ -160,7 +174,7 @@ fn choose_account(member: &Membership, caller: &Caller, spec: &JobSpec) -> Resul
     };
     let is_member = own().any(|a| a == chosen) || member.default_account.as_deref() == Some(&chosen);
     let is_open = chosen == "default" && member.accounts.is_empty();
-    if is_member || is_open || caller.is_tenant_admin() {
+    if is_member || is_open || owner.any_account {
         return Ok(chosen);
     }
     let mut known: Vec<&str> = own().collect();
@@ -170,7 +184,7 @@ fn choose_account(member: &Membership, caller: &Caller, spec: &JobSpec) -> Resul
     Err(Fault::new(
         "account_not_allowed",
         "account",
-        format!("{} may not use the account {chosen}", caller.subject),
+        format!("{} may not use the account {chosen}", owner.user),
         format!("use one of: {}", known.join(", ")),
     ))
 }

@@ -24,7 +24,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
             b"" => parse_json(b"{}").map(Body),
             bytes => {
                 require_json(&headers)?;
-                parse_json(bytes).map(Body)
+                parse_object(bytes).map(Body)
             }
         }
     }
@@ -60,6 +60,18 @@ fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
     Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "the body is not declared as JSON")
         .field("Content-Type")
         .help("send `Content-Type: application/json`"))
+}
+
+/// Parses a JSON object; a fault names the path of the field.
+pub fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    // Read as it is, an array would be taken for the fields in their order.
+    match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'[') => {
+            Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_field", "the body is a JSON array where an object is asked for")
+                .help("the schema of this request is in /openapi.json, to be read at /docs"))
+        }
+        _ => parse_json(bytes),
+    }
 }
 
 /// Parses JSON; a fault names the path of the field.

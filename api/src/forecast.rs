@@ -41,15 +41,21 @@ impl Forecasts {
 
     /// What a full plan made now would say of `job`, and when now was. 503 `overloaded` if too many wait for such answers.
     pub async fn ask(&self, job: JobSnapshot) -> Answer<(DryRun, Timestamp)> {
+        // By the database's clock if that is ahead: the job is not from the future.
+        let now = Timestamp::now().max(job.submit_time);
+        Ok((self.with(move |engine| engine.dry_run(job, now)).await?, now))
+    }
+
+    /// What `question` makes of an engine that knows all that has happened. As dear as the plans that it makes. 503 `overloaded` if too
+    /// many wait.
+    pub async fn with<T: Send + 'static>(&self, question: impl FnOnce(&Engine) -> T + Send + 'static) -> Answer<T> {
         let _place = self.places.try_acquire().map_err(|_| busy())?;
         let mut follower = self.follower.clone().lock_owned().await;
         let kept = follower.take().filter(|follower| follower.began.elapsed() < FORGOTTEN);
         *follower = Some(Follower::follow(&self.db, kept).await?);
-        // By the database's clock if that is ahead: the job is not from the future.
-        let now = Timestamp::now().max(job.submit_time);
-        let answered = tokio::task::spawn_blocking(move || follower.as_ref().map(|follower| follower.engine.dry_run(job, now))).await;
+        let answered = tokio::task::spawn_blocking(move || follower.as_ref().map(|follower| question(&follower.engine))).await;
         match answered {
-            Ok(Some(answer)) => Ok((answer, now)),
+            Ok(Some(answer)) => Ok(answer),
             Ok(None) | Err(_) => Err(StoreError::Unavailable("the forecast was interrupted".to_owned()).into()),
         }
     }

@@ -2,6 +2,7 @@
 //! call; `problem` for how errors look.
 
 pub mod admission;
+pub mod advice;
 pub mod auth;
 pub mod batch;
 pub mod catalog;

@@ -9,14 +9,15 @@ use berth_model::verdict::{Decision, JobVerdict, PlannedStart, Priority, Verdict
 use berth_store::jobs::read::JobRow;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::jobs::{fold_nodes, lookup};
 use crate::App;
+use crate::advice::{self, Advice};
 use crate::auth::{Action, Caller};
-use crate::extract::Segment;
+use crate::extract::{Params, Segment};
 use crate::problem::{Answer, Problem};
 
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -43,6 +44,9 @@ pub struct Explanation {
     /// Which of its attempts were preempted, and for whom.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preempted: Vec<PreemptedAttempt>,
+    /// What would make a pending job start sooner, if it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Advice>,
 }
 
 /// A job that had to make room.
@@ -97,13 +101,31 @@ pub fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(explain))
 }
 
-/// Why is it pending? When will it start? Of a job that has started: why then, and why there?
-#[utoipa::path(get, path = "/v1/jobs/{job_id}/explain", operation_id = "jobs_explain", tag = "jobs", params(("job_id" = String, Path)),
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub struct ExplainQuery {
+    /// Try nearby changes too (a shorter limit, fewer nodes, another partition, QOS or GPU type) and tell which would start sooner, and
+    /// when. Takes up to some seconds.
+    #[serde(deserialize_with = "crate::extract::query::one")]
+    pub advice: Option<bool>,
+}
+
+/// Why is it pending? When will it start, and what would make it start sooner? Of a job that has started: why then, and why there?
+#[utoipa::path(get, path = "/v1/jobs/{job_id}/explain", operation_id = "jobs_explain", tag = "jobs", params(("job_id" = String, Path), ExplainQuery),
     responses((status = 200, body = Explanation), (status = "default", body = Problem, content_type = "application/problem+json")))]
-async fn explain(State(app): State<App>, caller: Caller, Segment(job): Segment<JobRef>) -> Answer<Json<Explanation>> {
+async fn explain(
+    State(app): State<App>,
+    caller: Caller,
+    Segment(job): Segment<JobRef>,
+    Params(query): Params<ExplainQuery>,
+) -> Answer<Json<Explanation>> {
     let row = lookup(&app, &caller, job, Action::Read).await?;
     let state = row.state()?;
-    let explanation = if state == JobState::Pending { pending(&app, &row).await? } else { started(&app, &row, state).await? };
+    let mut explanation = if state == JobState::Pending { pending(&app, &row).await? } else { started(&app, &row, state).await? };
+    if state == JobState::Pending && query.advice == Some(true) {
+        explanation.advice = Some(advice::advise(&app, &caller, &row).await?);
+    }
     Ok(Json(preemption(&app, &row, explanation).await?))
 }
 
@@ -208,6 +230,7 @@ impl Explanation {
             start: None,
             victims: Vec::new(),
             preempted: Vec::new(),
+            advice: None,
         }
     }
 }

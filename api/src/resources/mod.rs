@@ -8,6 +8,7 @@ pub mod explain;
 pub mod health;
 pub mod input;
 pub mod job_control;
+pub mod job_update;
 pub mod jobs;
 pub mod join_tokens;
 pub mod logs;
@@ -49,6 +50,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(dry_run::routes())
         .merge(jobs::routes())
         .merge(job_control::routes())
+        .merge(job_update::routes())
         .merge(explain::routes())
         .merge(decisions::routes())
         .merge(simulations::routes())

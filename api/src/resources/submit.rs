@@ -93,7 +93,7 @@ pub(super) fn read_job(headers: &HeaderMap, body: &[u8], options: &[(String, Opt
                 )
                 .into());
             }
-            Ok((extract::parse_json(body)?, Vec::new()))
+            Ok((extract::parse_object(body)?, Vec::new()))
         }
         _ => Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "the body is neither JSON nor a shell script")
             .field("Content-Type")
@@ -209,7 +209,7 @@ fn read_many(headers: &HeaderMap, body: &[u8]) -> Answer<Vec<JobSpec>> {
             .split(|b| *b == b'\n')
             .filter(|line| !line.iter().all(u8::is_ascii_whitespace))
             .enumerate()
-            .map(|(index, line)| extract::parse_json(line).map_err(|problem| within(problem, index)))
+            .map(|(index, line)| extract::parse_object(line).map_err(|problem| within(problem, index)))
             .collect::<Answer<Vec<JobSpec>>>()?,
         _ if extract::is_json(headers) => extract::parse_json::<SubmitMany>(body)?.jobs,
         _ => {

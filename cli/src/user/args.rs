@@ -75,7 +75,22 @@ pub enum UserCommand {
     },
     /// Tell why a job waits and when it will start; of one that has started, why then and there.
     #[command(visible_alias = "why")]
-    Explain { job: String },
+    Explain {
+        job: String,
+        /// Leave out what would make it start sooner: finding that takes up to some seconds in a long queue.
+        #[arg(long)]
+        brief: bool,
+    },
+    /// Change waiting jobs, or the little that can change of running ones. Takes sbatch's options.
+    ///
+    /// berth update JOB[,JOB…] [sbatch options]: `berth update 12 --time=30 --partition=debug`. An empty value takes an option back:
+    /// --dependency= . Of a running job only its name, comment, nice, requeue and (downwards) its time limit change.
+    Update {
+        /// Jobs' numbers, separated by commas.
+        jobs: String,
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
+        line: Vec<String>,
+    },
     /// Make a past plan again from the record of decisions, and compare. For administrators.
     Replay(ReplayArgs),
     /// Cancel jobs: those named, or all that wait or run and match the filters.

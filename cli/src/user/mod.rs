@@ -5,6 +5,7 @@ pub mod args;
 mod cancel;
 mod client;
 mod control;
+mod explain;
 mod history;
 mod input;
 mod job_line;
@@ -21,6 +22,7 @@ mod submit;
 mod table;
 mod token;
 mod top;
+mod update;
 
 use std::process::ExitCode;
 
@@ -65,7 +67,8 @@ pub async fn run(command: UserCommand, settings: ClientArgs) -> anyhow::Result<E
         UserCommand::Run { line } => submit::run(&client, format, line).await,
         UserCommand::Queue(args) => done(queue::queue(&client, format, args).await),
         UserCommand::Show { what } => done(show::show(&client, format, &what).await),
-        UserCommand::Explain { job } => done(show::explain(&client, format, &job).await),
+        UserCommand::Explain { job, brief } => done(explain::explain(&client, format, &job, brief).await),
+        UserCommand::Update { jobs, line } => update::update(&client, &jobs, line).await,
         UserCommand::Replay(args) => done(replay::show(&client, format, &args).await),
         UserCommand::Cancel(args) => cancel::cancel(&client, args).await,
         UserCommand::Hold { jobs } => control::each(&client, jobs, "hold", &Value::Null, "held").await,

@@ -1,4 +1,4 @@
-//! `berth show`, `berth explain`, `berth whoami`.
+//! `berth show`, `berth whoami`.
 
 use serde_json::Value;
 
@@ -151,46 +151,6 @@ pub fn in_local_time(sentence: &str) -> String {
         Some(format!("{}{}", at.strftime("%Y-%m-%dT%H:%M:%S"), &word[bare.len()..]))
     };
     sentence.split(' ').map(|word| local(word).unwrap_or_else(|| word.to_owned())).collect::<Vec<_>>().join(" ")
-}
-
-pub async fn explain(client: &Client, format: Format, job: &str) -> anyhow::Result<()> {
-    let why = client.get(&format!("/v1/jobs/{}/explain", segment(job)?), &[]).await?;
-    if print_data(format, &why)? {
-        return Ok(());
-    }
-    println!("{}", in_local_time(&text(&why, "summary")));
-    for verdict in why["verdicts"].as_array().into_iter().flatten() {
-        println!("\n  {} ({})", text(verdict, "code"), text(verdict, "object"));
-        println!("    {}", text(verdict, "rule"));
-        for (name, field) in [("have", "have"), ("need", "need"), ("what to do", "advice")] {
-            let value = in_local_time(&text(verdict, field));
-            if !value.is_empty() {
-                println!("    {name}: {value}");
-            }
-        }
-        let holders: Vec<&str> = verdict["holders"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        if !holders.is_empty() {
-            println!("    held by: {}", holders.join(", "));
-        }
-        let clears = short_time(verdict, "clears_at");
-        if !clears.is_empty() {
-            println!("    may clear at {clears}");
-        }
-    }
-    if let Some(priority) = why["priority"].as_object() {
-        println!("\n  priority {}, place {} in the queue", priority["total"], priority["rank"]);
-        for factor in priority["factors"].as_array().into_iter().flatten() {
-            let number = |field: &str| factor[field].as_f64().unwrap_or(0.0);
-            println!("    {:<14} {:>8.4} × {:>8} = {:>10.0}", text(factor, "name"), number("raw"), number("weight"), number("value"));
-        }
-    }
-    if let Some(planned) = why["planned_start"].as_object() {
-        let planned = Value::Object(planned.clone());
-        println!("\n  planned to start at {} on {}", short_time(&planned, "at"), text(&planned, "nodes"));
-    }
-    super::replay::print_start(&why["start"]);
-    println!("\n  times in {}", zone());
-    Ok(())
 }
 
 pub async fn whoami(client: &Client, format: Format) -> anyhow::Result<()> {

@@ -98,12 +98,12 @@ fn from_script(text: &str, name: Option<&str>, line: &JobLine) -> anyhow::Result
 }
 
 /// Times of day are this machine's, and a relative folder is relative to where we are.
-fn here() -> Place {
+pub fn here() -> Place {
     let directory = std::env::current_dir().ok().map(|dir| dir.display().to_string());
     Place { now: jiff::Zoned::now(), directory }
 }
 
-fn faults(faults: Vec<Fault>) -> anyhow::Error {
+pub fn faults(faults: Vec<Fault>) -> anyhow::Error {
     let lines: Vec<String> = faults.iter().map(|f| format!("{}; {}", f.detail, f.help)).collect();
     anyhow!(lines.join("\n  "))
 }

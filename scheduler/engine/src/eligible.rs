@@ -96,11 +96,17 @@ impl Rules<'_> {
     fn times(&self, job: &JobSnapshot, causes: &mut Vec<Verdict>) {
         if let Some(begin) = job.not_before.filter(|begin| micros(*begin) > self.now) {
             // A pending job that has had an attempt waits out the delay of its requeue.
-            let (code, rule) = match job.attempt {
-                Some(_) => ("launch_backoff", "a requeued job waits before it starts again"),
-                None => ("begin_time", "a job does not start before its begin time"),
+            let (code, rule, advice) = match job.attempt {
+                Some(_) => {
+                    ("launch_backoff", "a requeued job waits before it starts again", "nothing to do: the job becomes eligible then")
+                }
+                None => (
+                    "begin_time",
+                    "a job does not start before its begin time",
+                    "nothing to do: the job becomes eligible then; or give it an earlier begin time",
+                ),
             };
-            causes.push(say(code, rule, format!("job/{}", job.id)).need(begin.to_string()).clears(begin));
+            causes.push(say(code, rule, format!("job/{}", job.id)).need(begin.to_string()).clears(begin).advice(advice));
         }
         if let Some(deadline) = job.deadline
             && self.now.saturating_add(span(job.time_limit)) > micros(deadline)

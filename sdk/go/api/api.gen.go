@@ -424,6 +424,18 @@ type AccountFigures struct {
 	UnitHours       float64 `json:"unit_hours"`
 }
 
+// Advice What was found in the time that there was.
+type Advice struct {
+	// Alternatives The soonest first.
+	Alternatives []Alternative `json:"alternatives"`
+
+	// AsOf When the plans were made that this tells of.
+	AsOf time.Time `json:"as_of"`
+
+	// IsPartial Not everything was tried: a plan of this queue takes long.
+	IsPartial bool `json:"is_partial"`
+}
+
 // Ahead A job that is ahead in the queue.
 type Ahead struct {
 	Job int64 `json:"job"`
@@ -431,6 +443,21 @@ type Ahead struct {
 	// Own It is the caller's tenant's own.
 	Own bool   `json:"own"`
 	Why string `json:"why"`
+}
+
+// Alternative A change with which the job would start sooner, as far as can be told now.
+type Alternative struct {
+	// Change The change as a body of `PATCH /v1/jobs/{job_id}`.
+	Change UpdateJob `json:"change"`
+
+	// PlannedStart Where and when a job is planned to start.
+	PlannedStart PlannedStart `json:"planned_start"`
+
+	// StartsNow It would start at once.
+	StartsNow bool `json:"starts_now"`
+
+	// Words What would be changed, in words: `a time limit of 00:30:00 or less`.
+	Words string `json:"words"`
 }
 
 // ArrayView An array's own part.
@@ -573,7 +600,8 @@ type DryRunAnswer struct {
 
 // Explanation defines model for Explanation.
 type Explanation struct {
-	Ahead []Ahead `json:"ahead"`
+	Advice *Advice `json:"advice,omitempty"`
+	Ahead  []Ahead `json:"ahead"`
 
 	// AsOf When the plan was made that this tells of.
 	AsOf         time.Time     `json:"as_of"`
@@ -1715,18 +1743,35 @@ type Terms struct {
 	Priority *int32 `json:"priority,omitempty"`
 }
 
-// UpdateJob A merge patch.
+// UpdateJob A merge patch of the job's spec: a field that is absent stays, `null` takes it back to its default. While it runs a job changes only
+// in its name, comment, labels, nice, requeue and time limit, which its user may only lower.
 type UpdateJob struct {
-	Begin     *time.Time `json:"begin,omitempty"`
-	Comment   *string    `json:"comment,omitempty"`
-	Name      *string    `json:"name,omitempty"`
-	Nice      *int32     `json:"nice,omitempty"`
-	Partition *Name      `json:"partition,omitempty"`
-	Qos       *Name      `json:"qos,omitempty"`
+	Account    *Name      `json:"account,omitempty"`
+	Begin      *time.Time `json:"begin,omitempty"`
+	Comment    *string    `json:"comment,omitempty"`
+	Constraint *string    `json:"constraint,omitempty"`
+	Deadline   *time.Time `json:"deadline,omitempty"`
+
+	// Dependencies In place of those it has.
+	Dependencies  *[]string           `json:"dependencies,omitempty"`
+	DependencyAny *bool               `json:"dependency_any,omitempty"`
+	Exclude       *string             `json:"exclude,omitempty"`
+	Labels        *map[string]*string `json:"labels,omitempty"`
+	Licenses      *string             `json:"licenses,omitempty"`
+	Name          *string             `json:"name,omitempty"`
+	Nice          *int32              `json:"nice,omitempty"`
+	Nodelist      *string             `json:"nodelist,omitempty"`
+	Partition     *Name               `json:"partition,omitempty"`
+	Qos           *Name               `json:"qos,omitempty"`
+	Requeue       *RequeueSpec        `json:"requeue,omitempty"`
+	Reservation   *string             `json:"reservation,omitempty"`
+	Resources     *ResourceRequest    `json:"resources,omitempty"`
 
 	// SiteFactor Added to the priority as it is; set by administrators of the platform.
-	SiteFactor       *int32 `json:"site_factor,omitempty"`
-	TimeLimitSeconds *int64 `json:"time_limit_seconds,omitempty"`
+	SiteFactor       *int32  `json:"site_factor,omitempty"`
+	TimeLimitSeconds *int64  `json:"time_limit_seconds,omitempty"`
+	TimeMinSeconds   *int64  `json:"time_min_seconds,omitempty"`
+	Wckey            *string `json:"wckey,omitempty"`
 }
 
 // UpdateNode defines model for UpdateNode.
@@ -1945,6 +1990,13 @@ type JobsSubmitParams struct {
 type JobsEventsParams struct {
 	// After Only events after this id.
 	After *int64 `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// JobsExplainParams defines parameters for JobsExplain.
+type JobsExplainParams struct {
+	// Advice Try nearby changes too (a shorter limit, fewer nodes, another partition, QOS or GPU type) and tell which would start sooner, and
+	// when. Takes up to some seconds.
+	Advice *bool `form:"advice,omitempty" json:"advice,omitempty"`
 }
 
 // JobsLogsParams defines parameters for JobsLogs.
@@ -2480,14 +2532,14 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/jobs/{job_id} (the `JobsGet` operationId).
 	JobsGet(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// JobsUpdateWithBody Change a job: all of it while it is pending; name, comment, nice and a lower time limit while it runs.
+	// JobsUpdateWithBody Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PATCH /v1/jobs/{job_id} (the `JobsUpdate` operationId).
 	JobsUpdateWithBody(ctx context.Context, jobId string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// JobsUpdate Change a job: all of it while it is pending; name, comment, nice and a lower time limit while it runs.
+	// JobsUpdate Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2504,10 +2556,10 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/jobs/{job_id}/events (the `JobsEvents` operationId).
 	JobsEvents(ctx context.Context, jobId string, params *JobsEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// JobsExplain Why is it pending? When will it start? Of a job that has started: why then, and why there?
+	// JobsExplain Why is it pending? When will it start, and what would make it start sooner? Of a job that has started: why then, and why there?
 	//
 	// Corresponds with GET /v1/jobs/{job_id}/explain (the `JobsExplain` operationId).
-	JobsExplain(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*http.Response, error)
+	JobsExplain(ctx context.Context, jobId string, params *JobsExplainParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// JobsLogs Read a task's output. Empty if it has written nothing (yet); 404 for a step, attempt or task that is not there.
 	//
@@ -3224,7 +3276,7 @@ func (c *Client) JobsGet(ctx context.Context, jobId string, reqEditors ...Reques
 	return c.Client.Do(req)
 }
 
-// JobsUpdateWithBody Change a job: all of it while it is pending; name, comment, nice and a lower time limit while it runs.
+// JobsUpdateWithBody Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3241,7 +3293,7 @@ func (c *Client) JobsUpdateWithBody(ctx context.Context, jobId string, contentTy
 	return c.Client.Do(req)
 }
 
-// JobsUpdate Change a job: all of it while it is pending; name, comment, nice and a lower time limit while it runs.
+// JobsUpdate Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3288,11 +3340,11 @@ func (c *Client) JobsEvents(ctx context.Context, jobId string, params *JobsEvent
 	return c.Client.Do(req)
 }
 
-// JobsExplain Why is it pending? When will it start? Of a job that has started: why then, and why there?
+// JobsExplain Why is it pending? When will it start, and what would make it start sooner? Of a job that has started: why then, and why there?
 //
 // Corresponds with GET /v1/jobs/{job_id}/explain (the `JobsExplain` operationId).
-func (c *Client) JobsExplain(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewJobsExplainRequest(c.Server, jobId)
+func (c *Client) JobsExplain(ctx context.Context, jobId string, params *JobsExplainParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewJobsExplainRequest(c.Server, jobId, params)
 	if err != nil {
 		return nil, err
 	}
@@ -5612,7 +5664,7 @@ func NewJobsEventsRequest(server string, jobId string, params *JobsEventsParams)
 }
 
 // NewJobsExplainRequest constructs an http.Request for the JobsExplain method
-func NewJobsExplainRequest(server string, jobId string) (*http.Request, error) {
+func NewJobsExplainRequest(server string, jobId string, params *JobsExplainParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -5635,6 +5687,33 @@ func NewJobsExplainRequest(server string, jobId string) (*http.Request, error) {
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Advice != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "advice", *params.Advice, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -8252,14 +8331,14 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/jobs/{job_id} (the `JobsGet` operationId).
 	JobsGetWithResponse(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*JobsGetResponse, error)
 
-	// JobsUpdateWithBodyWithResponse Change a job: all of it while it is pending; name, comment, nice and a lower time limit while it runs.
+	// JobsUpdateWithBodyWithResponse Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PATCH /v1/jobs/{job_id} (the `JobsUpdate` operationId).
 	JobsUpdateWithBodyWithResponse(ctx context.Context, jobId string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*JobsUpdateResponse, error)
 
-	// JobsUpdateWithResponse Change a job: all of it while it is pending; name, comment, nice and a lower time limit while it runs.
+	// JobsUpdateWithResponse Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8280,12 +8359,12 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/jobs/{job_id}/events (the `JobsEvents` operationId).
 	JobsEventsWithResponse(ctx context.Context, jobId string, params *JobsEventsParams, reqEditors ...RequestEditorFn) (*JobsEventsResponse, error)
 
-	// JobsExplainWithResponse Why is it pending? When will it start? Of a job that has started: why then, and why there?
+	// JobsExplainWithResponse Why is it pending? When will it start, and what would make it start sooner? Of a job that has started: why then, and why there?
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/jobs/{job_id}/explain (the `JobsExplain` operationId).
-	JobsExplainWithResponse(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*JobsExplainResponse, error)
+	JobsExplainWithResponse(ctx context.Context, jobId string, params *JobsExplainParams, reqEditors ...RequestEditorFn) (*JobsExplainResponse, error)
 
 	// JobsLogsWithResponse Read a task's output. Empty if it has written nothing (yet); 404 for a step, attempt or task that is not there.
 	//
@@ -12159,7 +12238,7 @@ func (c *ClientWithResponses) JobsGetWithResponse(ctx context.Context, jobId str
 	return ParseJobsGetResponse(rsp)
 }
 
-// JobsUpdateWithBodyWithResponse Change a job: all of it while it is pending; name, comment, nice and a lower time limit while it runs.
+// JobsUpdateWithBodyWithResponse Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -12172,7 +12251,7 @@ func (c *ClientWithResponses) JobsUpdateWithBodyWithResponse(ctx context.Context
 	return ParseJobsUpdateResponse(rsp)
 }
 
-// JobsUpdateWithResponse Change a job: all of it while it is pending; name, comment, nice and a lower time limit while it runs.
+// JobsUpdateWithResponse Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -12211,13 +12290,13 @@ func (c *ClientWithResponses) JobsEventsWithResponse(ctx context.Context, jobId 
 	return ParseJobsEventsResponse(rsp)
 }
 
-// JobsExplainWithResponse Why is it pending? When will it start? Of a job that has started: why then, and why there?
+// JobsExplainWithResponse Why is it pending? When will it start, and what would make it start sooner? Of a job that has started: why then, and why there?
 //
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/jobs/{job_id}/explain (the `JobsExplain` operationId).
-func (c *ClientWithResponses) JobsExplainWithResponse(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*JobsExplainResponse, error) {
-	rsp, err := c.JobsExplain(ctx, jobId, reqEditors...)
+func (c *ClientWithResponses) JobsExplainWithResponse(ctx context.Context, jobId string, params *JobsExplainParams, reqEditors ...RequestEditorFn) (*JobsExplainResponse, error) {
+	rsp, err := c.JobsExplain(ctx, jobId, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}

@@ -12,21 +12,6 @@ use crate::settle;
 use crate::wake::Topic;
 use crate::{Db, StoreError};
 
-/// Changes to a job; `None` leaves as it is.
-#[derive(Clone, Debug, Default)]
-pub struct JobChange {
-    pub name: Option<String>,
-    pub time_limit: Option<u64>,
-    pub nice: Option<i32>,
-    /// An operator's own part of the priority.
-    pub site_factor: Option<i32>,
-    pub partition: Option<String>,
-    pub qos: Option<String>,
-    pub comment: Option<String>,
-    /// `Some(None)` removes the begin time.
-    pub not_before: Option<Option<jiff::Timestamp>>,
-}
-
 impl Db {
     /// Cancels a job: a pending one ends at once, one that holds nodes is stopped with `grace_seconds` between SIGTERM and SIGKILL.
     /// For an array all its tasks. A job that has ended is left as it is.
@@ -97,17 +82,27 @@ impl Db {
         Ok(())
     }
 
-    /// Stops what runs of a job and puts it back into the queue. `Conflict` if it holds no nodes or is ending.
+    /// Stops what runs of a job and puts it back into the queue. `Conflict` if it holds no nodes, is ending or was
+    /// submitted with `--no-requeue`.
     pub async fn requeue_job(&self, job: u64, by: &str, grace_seconds: u64, hold: bool) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
-        let attempt: Option<i32> =
-            sqlx::query_scalar("select attempt from jobs where job_id = $1 and state in ('allocated', 'running', 'suspended') for update")
-                .bind(job as i64)
-                .fetch_optional(&mut *tx)
-                .await?;
-        let Some(attempt) = attempt else {
+        let found: Option<(i32, bool)> = sqlx::query_as(
+            "select attempt, coalesce(spec->'requeue'->>'mode', 'requeue') <> 'never' from jobs
+             where job_id = $1 and state in ('allocated', 'running', 'suspended') for update",
+        )
+        .bind(job as i64)
+        .fetch_optional(&mut *tx)
+        .await?;
+        let Some((attempt, may_run_again)) = found else {
             return Err(not_in_state(&mut tx, job, "running").await?);
         };
+        if !may_run_again {
+            return Err(StoreError::Conflict {
+                code: "requeue_disabled",
+                detail: format!("job {job} was submitted not to be requeued"),
+                help: "let it be requeued first (PATCH requeue.mode; berth update --requeue), or cancel it and submit it anew".to_owned(),
+            });
+        }
         if hold {
             sqlx::query("update jobs set hold = 'user' where job_id = $1").bind(job as i64).execute(&mut *tx).await?;
         }
@@ -147,68 +142,6 @@ impl Db {
         let nodes = settle::bump_attempt(&mut tx, job as i64, attempt).await?;
         tx.commit().await?;
         self.wake.notify_nodes(nodes.iter().map(String::as_str));
-        Ok(())
-    }
-
-    /// Changes a job under the version the caller saw (`None`: whatever it is). A pending job may change in all of [`JobChange`], one
-    /// that runs only in its name, comment, nice and (never upwards unless `may_extend`) time limit.
-    pub async fn update_job(
-        &self,
-        job: u64,
-        expected_version: Option<i64>,
-        change: &JobChange,
-        may_extend: bool,
-    ) -> Result<(), StoreError> {
-        let mut tx = self.pool.begin().await?;
-        let row: Option<(String, i64, i64, i32)> =
-            sqlx::query_as("select state, version, time_limit, attempt from jobs where job_id = $1 for update")
-                .bind(job as i64)
-                .fetch_optional(&mut *tx)
-                .await?;
-        let (state, version, time_limit, attempt) = row.ok_or_else(|| StoreError::NotFound(format!("job {job}")))?;
-        if expected_version.is_some_and(|expected| expected != version) {
-            return Err(StoreError::StaleVersion(format!("job {job}")));
-        }
-        let is_pending = state == "pending";
-        let is_running = matches!(state.as_str(), "allocated" | "running" | "suspended");
-        let needs_pending = change.partition.is_some() || change.qos.is_some() || change.not_before.is_some();
-        if !(is_pending || is_running && !needs_pending) {
-            return Err(not_in_state(&mut tx, job, if needs_pending { "pending" } else { "pending or running" }).await?);
-        }
-        if is_running && !may_extend && change.time_limit.is_some_and(|t| t as i64 > time_limit) {
-            return Err(StoreError::Conflict {
-                code: "time_limit_extension",
-                detail: format!("job {job} runs; its time limit of {time_limit} s can only be lowered"),
-                help: "ask an administrator of the platform to extend a running job".to_owned(),
-            });
-        }
-        sqlx::query(
-            "update jobs set name = coalesce($2, name), time_limit = coalesce($3, time_limit), nice = coalesce($4, nice),
-                 partition = coalesce($5, partition), qos = coalesce($6, qos),
-                 not_before = case when $7 then $8 else not_before end, site_factor = coalesce($10, site_factor),
-                 accrues_since = case when $7 then greatest(least(accrues_since, now()), case when accrues_since is not null then $8 end)
-                     else accrues_since end,
-                 spec = case when $9::text is null then spec else (spec::jsonb || jsonb_build_object('comment', $9::text))::json end,
-                 version = version + 1
-             where job_id = $1",
-        )
-        .bind(job as i64)
-        .bind(&change.name)
-        .bind(change.time_limit.map(|t| t as i64))
-        .bind(change.nice)
-        .bind(&change.partition)
-        .bind(&change.qos)
-        .bind(change.not_before.is_some())
-        .bind(change.not_before.flatten().map(crate::db::At))
-        .bind(&change.comment)
-        .bind(change.site_factor)
-        .execute(&mut *tx)
-        .await?;
-        let nodes = if is_running { settle::bump_attempt(&mut tx, job as i64, attempt).await? } else { Vec::new() };
-        events::append(&mut tx, &[NewEvent { kind: "job.updated", job_id: Some(job as i64), ..NewEvent::default() }]).await?;
-        tx.commit().await?;
-        self.wake.notify_nodes(nodes.iter().map(String::as_str));
-        self.wake.notify(Topic::Events);
         Ok(())
     }
 }
@@ -267,7 +200,8 @@ pub(crate) async fn not_in_state(tx: &mut PgConnection, job: u64, wanted: &str) 
     })
 }
 
-fn wrong_state(job: u64, state: &str, wanted: &str) -> StoreError {
+/// What is asked cannot be done while the job is in `state`.
+pub fn wrong_state(job: u64, state: &str, wanted: &str) -> StoreError {
     StoreError::Conflict {
         code: "wrong_state",
         detail: format!("job {job} is {state}, not {wanted}"),

@@ -3,6 +3,7 @@
 
 pub(crate) mod accrual;
 pub mod array;
+pub mod change;
 pub mod control;
 pub mod priorities;
 pub(crate) mod quota;

@@ -3,7 +3,9 @@
 from .account import Account
 from .account_figures import AccountFigures
 from .accounts_update_body import AccountsUpdateBody
+from .advice import Advice
 from .ahead import Ahead
+from .alternative import Alternative
 from .array_view import ArrayView
 from .association import Association
 from .associations_update_body import AssociationsUpdateBody
@@ -115,6 +117,7 @@ from .submitted_jobs import SubmittedJobs
 from .tenant import Tenant
 from .terms import Terms
 from .update_job import UpdateJob
+from .update_job_labels_type_0 import UpdateJobLabelsType0
 from .update_node import UpdateNode
 from .update_tenant import UpdateTenant
 from .update_tenant_terms_type_0 import UpdateTenantTermsType0
@@ -128,7 +131,9 @@ __all__ = (
     "Account",
     "AccountFigures",
     "AccountsUpdateBody",
+    "Advice",
     "Ahead",
+    "Alternative",
     "ArrayView",
     "Association",
     "AssociationsUpdateBody",
@@ -240,6 +245,7 @@ __all__ = (
     "Tenant",
     "Terms",
     "UpdateJob",
+    "UpdateJobLabelsType0",
     "UpdateNode",
     "UpdateTenant",
     "UpdateTenantTermsType0",

@@ -11,6 +11,7 @@ from ..models.job_state import JobState
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
+    from ..models.advice import Advice
     from ..models.ahead import Ahead
     from ..models.planned_start import PlannedStart
     from ..models.preempted_attempt import PreemptedAttempt
@@ -38,6 +39,7 @@ class Explanation:
         start (None | Start | Unset):
         victims (list[Victim] | Unset): Whom it preempted, the last first, at most twenty.
         preempted (list[PreemptedAttempt] | Unset): Which of its attempts were preempted, and for whom.
+        advice (Advice | None | Unset):
     """
 
     job_id: int
@@ -51,9 +53,11 @@ class Explanation:
     start: None | Start | Unset = UNSET
     victims: list[Victim] | Unset = UNSET
     preempted: list[PreemptedAttempt] | Unset = UNSET
+    advice: Advice | None | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        from ..models.advice import Advice  # noqa: PLC0415
         from ..models.planned_start import PlannedStart  # noqa: PLC0415
         from ..models.priority import Priority  # noqa: PLC0415
         from ..models.start import Start  # noqa: PLC0415
@@ -114,6 +118,14 @@ class Explanation:
                 preempted_item = preempted_item_data.to_dict()
                 preempted.append(preempted_item)
 
+        advice: dict[str, Any] | None | Unset
+        if isinstance(self.advice, Unset):
+            advice = UNSET
+        elif isinstance(self.advice, Advice):
+            advice = self.advice.to_dict()
+        else:
+            advice = self.advice
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -136,11 +148,14 @@ class Explanation:
             field_dict["victims"] = victims
         if preempted is not UNSET:
             field_dict["preempted"] = preempted
+        if advice is not UNSET:
+            field_dict["advice"] = advice
 
         return field_dict
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.advice import Advice  # noqa: PLC0415
         from ..models.ahead import Ahead  # noqa: PLC0415
         from ..models.planned_start import PlannedStart  # noqa: PLC0415
         from ..models.preempted_attempt import PreemptedAttempt  # noqa: PLC0415
@@ -241,6 +256,23 @@ class Explanation:
 
                 preempted.append(preempted_item)
 
+        def _parse_advice(data: object) -> Advice | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                advice_type_0 = Advice.from_dict(data)
+
+                return advice_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(Advice | None | Unset, data)
+
+        advice = _parse_advice(d.pop("advice", UNSET))
+
         explanation = cls(
             job_id=job_id,
             state=state,
@@ -253,6 +285,7 @@ class Explanation:
             start=start,
             victims=victims,
             preempted=preempted,
+            advice=advice,
         )
 
         explanation.additional_properties = d

@@ -7,18 +7,27 @@ import httpx
 from ...client import AuthenticatedClient, Client
 from ...models.explanation import Explanation
 from ...models.problem import Problem
-from ...types import Response
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
     job_id: str,
+    *,
+    advice: bool | Unset = UNSET,
 ) -> dict[str, Any]:
+
+    params: dict[str, Any] = {}
+
+    params["advice"] = advice
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
 
     _kwargs: dict[str, Any] = {
         "method": "get",
         "url": "/v1/jobs/{job_id}/explain".format(
             job_id=quote(str(job_id), safe=""),
         ),
+        "params": params,
     }
 
     return _kwargs
@@ -48,11 +57,14 @@ def sync_detailed(
     job_id: str,
     *,
     client: AuthenticatedClient | Client,
+    advice: bool | Unset = UNSET,
 ) -> Response[Explanation | Problem]:
-    """Why is it pending? When will it start? Of a job that has started: why then, and why there?
+    """Why is it pending? When will it start, and what would make it start sooner? Of a job that has
+    started: why then, and why there?
 
     Args:
         job_id (str):
+        advice (bool | Unset):
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -64,6 +76,7 @@ def sync_detailed(
 
     kwargs = _get_kwargs(
         job_id=job_id,
+        advice=advice,
     )
 
     response = client.get_httpx_client().request(
@@ -77,11 +90,14 @@ def sync(
     job_id: str,
     *,
     client: AuthenticatedClient | Client,
+    advice: bool | Unset = UNSET,
 ) -> Explanation | Problem | None:
-    """Why is it pending? When will it start? Of a job that has started: why then, and why there?
+    """Why is it pending? When will it start, and what would make it start sooner? Of a job that has
+    started: why then, and why there?
 
     Args:
         job_id (str):
+        advice (bool | Unset):
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -94,6 +110,7 @@ def sync(
     return sync_detailed(
         job_id=job_id,
         client=client,
+        advice=advice,
     ).parsed
 
 
@@ -101,11 +118,14 @@ async def asyncio_detailed(
     job_id: str,
     *,
     client: AuthenticatedClient | Client,
+    advice: bool | Unset = UNSET,
 ) -> Response[Explanation | Problem]:
-    """Why is it pending? When will it start? Of a job that has started: why then, and why there?
+    """Why is it pending? When will it start, and what would make it start sooner? Of a job that has
+    started: why then, and why there?
 
     Args:
         job_id (str):
+        advice (bool | Unset):
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -117,6 +137,7 @@ async def asyncio_detailed(
 
     kwargs = _get_kwargs(
         job_id=job_id,
+        advice=advice,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -128,11 +149,14 @@ async def asyncio(
     job_id: str,
     *,
     client: AuthenticatedClient | Client,
+    advice: bool | Unset = UNSET,
 ) -> Explanation | Problem | None:
-    """Why is it pending? When will it start? Of a job that has started: why then, and why there?
+    """Why is it pending? When will it start, and what would make it start sooner? Of a job that has
+    started: why then, and why there?
 
     Args:
         job_id (str):
+        advice (bool | Unset):
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -146,5 +170,6 @@ async def asyncio(
         await asyncio_detailed(
             job_id=job_id,
             client=client,
+            advice=advice,
         )
     ).parsed

@@ -59,12 +59,14 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     body: UpdateJob,
 ) -> Response[Job | Problem]:
-    """Change a job: all of it while it is pending; name, comment, nice and a lower time limit while it
-    runs.
+    """Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower
+    time limit while it runs.
 
     Args:
         job_id (str):
-        body (UpdateJob): A merge patch.
+        body (UpdateJob): A merge patch of the job's spec: a field that is absent stays, `null`
+            takes it back to its default. While it runs a job changes only
+            in its name, comment, labels, nice, requeue and time limit, which its user may only lower.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -92,12 +94,14 @@ def sync(
     client: AuthenticatedClient | Client,
     body: UpdateJob,
 ) -> Job | Problem | None:
-    """Change a job: all of it while it is pending; name, comment, nice and a lower time limit while it
-    runs.
+    """Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower
+    time limit while it runs.
 
     Args:
         job_id (str):
-        body (UpdateJob): A merge patch.
+        body (UpdateJob): A merge patch of the job's spec: a field that is absent stays, `null`
+            takes it back to its default. While it runs a job changes only
+            in its name, comment, labels, nice, requeue and time limit, which its user may only lower.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -120,12 +124,14 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     body: UpdateJob,
 ) -> Response[Job | Problem]:
-    """Change a job: all of it while it is pending; name, comment, nice and a lower time limit while it
-    runs.
+    """Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower
+    time limit while it runs.
 
     Args:
         job_id (str):
-        body (UpdateJob): A merge patch.
+        body (UpdateJob): A merge patch of the job's spec: a field that is absent stays, `null`
+            takes it back to its default. While it runs a job changes only
+            in its name, comment, labels, nice, requeue and time limit, which its user may only lower.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -151,12 +157,14 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     body: UpdateJob,
 ) -> Job | Problem | None:
-    """Change a job: all of it while it is pending; name, comment, nice and a lower time limit while it
-    runs.
+    """Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower
+    time limit while it runs.
 
     Args:
         job_id (str):
-        body (UpdateJob): A merge patch.
+        body (UpdateJob): A merge patch of the job's spec: a field that is absent stays, `null`
+            takes it back to its default. While it runs a job changes only
+            in its name, comment, labels, nice, requeue and time limit, which its user may only lower.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -1,0 +1,151 @@
+//! Changes to a job. A pending one is admitted anew as it shall be, so that a change reaches nothing a submission could not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use axum::extract::State;
+use berth_model::job::{JobSpec, RequeueSpec};
+use berth_model::resources::ResourceRequest;
+use berth_model::state::JobState;
+use berth_model::{Fault, JobRef, Name};
+use berth_store::StoreError;
+use berth_store::jobs::change::{Admitted, JobChange};
+use berth_store::jobs::control::wrong_state;
+use berth_store::jobs::read::JobRow;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::job_control::{answer, lookup_for_change};
+use super::jobs::Job;
+use crate::App;
+use crate::admission::{Owner, admit_for, check_nice};
+use crate::auth::Caller;
+use crate::extract::{Body, IfMatch, Segment, Tagged, parse_json};
+use crate::patch;
+use crate::problem::{Answer, Problem};
+
+/// A merge patch of the job's spec: a field that is absent stays, `null` takes it back to its default. While it runs a job changes only
+/// in its name, comment, labels, nice, requeue and time limit, which its user may only lower.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct UpdateJob {
+    #[schema(max_length = 200)]
+    pub name: Option<String>,
+    pub comment: Option<String>,
+    pub labels: Option<BTreeMap<String, Option<String>>>,
+    pub wckey: Option<String>,
+    pub nice: Option<i32>,
+    /// Added to the priority as it is; set by administrators of the platform.
+    pub site_factor: Option<i32>,
+    #[schema(minimum = 1)]
+    pub time_limit_seconds: Option<u64>,
+    #[schema(minimum = 1)]
+    pub time_min_seconds: Option<u64>,
+    pub account: Option<Name>,
+    pub partition: Option<Name>,
+    pub qos: Option<Name>,
+    pub begin: Option<Timestamp>,
+    pub deadline: Option<Timestamp>,
+    /// Only the fields that change.
+    #[schema(value_type = Option<ResourceRequest>)]
+    pub resources: Option<Map<String, Value>>,
+    pub constraint: Option<String>,
+    pub nodelist: Option<String>,
+    pub exclude: Option<String>,
+    pub licenses: Option<String>,
+    pub reservation: Option<String>,
+    /// In place of those it has.
+    pub dependencies: Option<Vec<String>>,
+    pub dependency_any: Option<bool>,
+    #[schema(value_type = Option<RequeueSpec>)]
+    pub requeue: Option<Map<String, Value>>,
+}
+
+/// Fields that change without a new admission.
+const LIGHT: [&str; 7] = ["name", "comment", "labels", "wckey", "nice", "site_factor", "requeue"];
+
+/// A patch without `If-Match` is made anew as often if the job has just changed otherwise.
+const TRIES: usize = 5;
+
+pub fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(update))
+}
+
+/// Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
+#[utoipa::path(patch, path = "/v1/jobs/{job_id}", operation_id = "jobs_update", tag = "jobs", params(("job_id" = String, Path)), request_body = UpdateJob,
+    responses((status = 200, body = Job), (status = "default", body = Problem, content_type = "application/problem+json")))]
+async fn update(
+    State(app): State<App>,
+    caller: Caller,
+    Segment(job): Segment<JobRef>,
+    IfMatch(version): IfMatch,
+    Body(patch): Body<Map<String, Value>>,
+) -> Answer<Tagged<Job>> {
+    check(&caller, &patch)?;
+    for attempt in 1.. {
+        let row = lookup_for_change(&app, &caller, job).await?;
+        let seen = version.unwrap_or(row.version);
+        let change = change(&app, &caller, &row, &patch).await?;
+        match app.db.change_job(row.job_id as u64, seen, &change, caller.is_platform_admin()).await {
+            Err(StoreError::StaleVersion(_)) if version.is_none() && attempt < TRIES => {}
+            outcome => {
+                outcome?;
+                return answer(&app, row.job_id).await;
+            }
+        }
+    }
+    unreachable!("the last try is answered")
+}
+
+/// What can be said of the patch alone.
+fn check(caller: &Caller, patch: &Map<String, Value>) -> Answer<()> {
+    let read: UpdateJob = parse_json(&serde_json::to_vec(patch).unwrap_or_default())?;
+    if let Some(nice) = read.nice {
+        check_nice(caller, nice)?;
+    }
+    if read.site_factor.is_some() {
+        caller.require_platform_admin("jobs:write")?;
+    }
+    if read.time_limit_seconds.is_some_and(|seconds| seconds == 0 || seconds > berth_model::amount::MAX_SECONDS) {
+        return Err(Fault::new("invalid_time", "time_limit_seconds", "the time limit is out of range", "use 1 second to ten years").into());
+    }
+    Ok(())
+}
+
+/// The job as `patch` makes it.
+pub async fn change(app: &App, caller: &Caller, row: &JobRow, patch: &Map<String, Value>) -> Answer<JobChange> {
+    let old = app.db.job_spec(row.job_id as u64).await?;
+    let mut patch = patch.clone();
+    let site_factor = patch.remove("site_factor").and_then(|factor| factor.as_i64()).map(|factor| factor as i32);
+    // What others have written since is in columns; the spec follows.
+    let current = JobSpec { nice: row.nice, time_limit_seconds: Some(row.time_limit.max(0) as u64), ..old };
+    let touched: BTreeSet<&str> = patch.keys().map(String::as_str).collect();
+    let is_light = touched.iter().all(|field| LIGHT.contains(field));
+    let is_short = touched.iter().all(|field| LIGHT.contains(field) || *field == "time_limit_seconds");
+    let depends_anew = touched.contains("dependencies");
+    let begins_anew = touched.contains("begin");
+    let any_account = caller.is_tenant_admin() || !touched.contains("account");
+    let spec = patch::merge(&current, patch)?;
+    // A running job's limit is only lowered, or extended by an operator, who may.
+    if is_light || is_short && row.state()? != JobState::Pending {
+        let faults = berth_model::validate::validate(&spec);
+        if !faults.is_empty() {
+            return Err(Problem::faults(faults));
+        }
+        let name = spec.name.clone().unwrap_or_else(|| row.name.clone());
+        let time_limit = spec.time_limit_seconds.unwrap_or(row.time_limit.max(0) as u64);
+        return Ok(JobChange { spec, name, time_limit, site_factor, admitted: None });
+    }
+    if row.state()? != JobState::Pending {
+        return Err(wrong_state(row.job_id as u64, &row.state, "pending").into());
+    }
+    let user = row.user_name.parse()?;
+    let owner = Owner { tenant: &row.tenant, user: &user, any_account };
+    let job = admit_for(app, &owner, spec).await?;
+    let (spec, name, time_limit) = (job.spec.clone(), job.name.clone(), job.time_limit);
+    let admitted = Some(Box::new(Admitted { job, depends_anew, begins_anew }));
+    Ok(JobChange { spec, name, time_limit, site_factor, admitted })
+}

@@ -1,0 +1,143 @@
+//! `berth update`: sbatch's options as a merge patch of a job.
+
+use std::process::ExitCode;
+
+use anyhow::{anyhow, bail};
+use berth_model::script::parse_script_at;
+use serde_json::{Map, Value, json};
+
+use super::client::Client;
+use super::control::about;
+use super::{job_line, segment, submit};
+
+pub async fn update(client: &Client, jobs: &str, line: Vec<String>) -> anyhow::Result<ExitCode> {
+    let line = job_line::parse(line)?;
+    if let Some(stray) = line.rest.first() {
+        bail!("{stray:?} is no option; jobs come first, separated by commas: berth update 12,13 --time=30");
+    }
+    let patch = patch(&line.options)?;
+    if patch.is_empty() {
+        bail!("there is nothing to change; name an option of sbatch, for example --time=30");
+    }
+    let patch = Value::Object(patch);
+    let mut failed = false;
+    for job in jobs.split(',').filter(|job| !job.is_empty()) {
+        match client.patch(&format!("/v1/jobs/{}", segment(job)?), &[], &patch).await {
+            Ok(_) => println!("Job {job} changed"),
+            Err(error) => {
+                failed = true;
+                eprintln!("berth: {}", about(job, &error));
+            }
+        }
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+type Options = [(String, Option<String>)];
+
+/// What takes an option back when its value is empty.
+const CLEARED: [(&[&str], &str); 7] = [
+    (&["dependency", "d"], "dependencies"),
+    (&["constraint", "C"], "constraint"),
+    (&["nodelist", "w"], "nodelist"),
+    (&["exclude", "x"], "exclude"),
+    (&["licenses", "L"], "licenses"),
+    (&["reservation"], "reservation"),
+    (&["comment"], "comment"),
+];
+
+/// Of ways to ask for the same thing only one holds: what is now given takes back the others.
+const RIVALS: [&[&str]; 2] =
+    [&["memory_per_node_bytes", "memory_per_cpu_bytes", "memory_per_gpu_bytes"], &["gpus", "gpus_per_node", "gpus_per_task"]];
+
+/// What the options change of a job without any.
+fn patch(options: &Options) -> anyhow::Result<Map<String, Value>> {
+    let mut cleared = Map::new();
+    let mut set = Vec::new();
+    for (name, value) in options {
+        let plain = name.trim_start_matches('-');
+        match CLEARED.iter().find(|(names, _)| names.contains(&plain)) {
+            Some((_, field)) if value.as_deref() == Some("") => _ = cleared.insert((*field).to_owned(), Value::Null),
+            _ => set.push((name.clone(), value.clone())),
+        }
+    }
+    let with = spec(&set)?;
+    let without = spec(&[])?;
+    let mut patch: Map<String, Value> = with.into_iter().filter(|(field, value)| without.get(field) != Some(value)).collect();
+    for fixed in [
+        "script",
+        "command",
+        "container",
+        "environment",
+        "array",
+        "working_directory",
+        "stdout",
+        "stderr",
+        "stdin",
+        "signal",
+        "open_mode",
+        "hold",
+    ] {
+        if patch.contains_key(fixed) {
+            bail!("{fixed} cannot be changed; cancel the job and submit it anew");
+        }
+    }
+    if let Some(Value::Object(resources)) = patch.get_mut("resources") {
+        resources.retain(|field, value| without["resources"].get(field) != Some(value));
+        if resources.contains_key("nodes") {
+            resources.entry("max_nodes").or_insert(Value::Null);
+        }
+        for rivals in RIVALS {
+            if rivals.iter().any(|field| resources.contains_key(*field)) {
+                rivals.iter().for_each(|field| _ = resources.entry(*field).or_insert(Value::Null));
+            }
+        }
+    }
+    // A bare --requeue is the default, and yet a change.
+    if options.iter().any(|(name, _)| name.trim_start_matches('-') == "requeue") {
+        patch.insert("requeue".to_owned(), json!({ "mode": "requeue" }));
+    }
+    patch.extend(cleared);
+    Ok(patch)
+}
+
+fn spec(options: &Options) -> anyhow::Result<Map<String, Value>> {
+    let parsed = parse_script_at("#!/bin/sh\n", options, submit::here()).map_err(submit::faults)?;
+    for warning in &parsed.warnings {
+        eprintln!("warning: {}; {}", warning.detail, warning.help);
+    }
+    match serde_json::to_value(&parsed.spec)? {
+        Value::Object(spec) => Ok(spec),
+        other => Err(anyhow!("a job that is no object: {other}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(options: &[(&str, &str)]) -> Value {
+        let options: Vec<_> = options.iter().map(|(name, value)| ((*name).to_owned(), Some((*value).to_owned()))).collect();
+        Value::Object(patch(&options).unwrap())
+    }
+
+    #[test]
+    fn options_change_what_they_name_and_nothing_else() {
+        assert_eq!(of(&[("time", "30"), ("p", "debug")]), json!({ "time_limit_seconds": 1800, "partition": "debug" }));
+        assert_eq!(of(&[("nodes", "2")]), json!({ "resources": { "nodes": 2, "max_nodes": null } }));
+        assert_eq!(
+            of(&[("gpus", "4"), ("mem", "1G")]),
+            json!({ "resources": { "gpus": { "count": 4 }, "gpus_per_node": null, "gpus_per_task": null,
+                "memory_per_node_bytes": 1 << 30, "memory_per_cpu_bytes": null, "memory_per_gpu_bytes": null } })
+        );
+        assert_eq!(of(&[("dependency", ""), ("d", "afterok:4")]), json!({ "dependencies": null }), "the later empties it");
+        assert_eq!(of(&[("comment", "x")]), json!({ "comment": "x" }));
+        assert_eq!(of(&[("comment", "")]), json!({ "comment": null }));
+    }
+
+    #[test]
+    fn what_cannot_change_is_refused() {
+        let error = patch(&[("array".to_owned(), Some("0-3".to_owned()))]).unwrap_err();
+        assert_eq!(error.to_string(), "array cannot be changed; cancel the job and submit it anew");
+    }
+}
