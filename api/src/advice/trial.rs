@@ -120,7 +120,7 @@ mod tests {
     fn job(time_limit: Seconds) -> JobSnapshot {
         serde_json::from_value(serde_json::json!({
             "id": 7, "tenant": "acme", "account": "ml", "user": "ann", "partition": "main", "qos": "normal", "name": "a", "state": "pending",
-            "submit_time": "2026-12-01T00:00:00Z", "time_limit": time_limit, "nice": 0, "excluded_nodes": [], "required_nodes": [],
+            "submit_time": "2026-12-01T00:00:00Z", "time_limit": time_limit, "nice": 0, "site_factor": 0, "excluded_nodes": [], "required_nodes": [],
             "dependencies": [], "dependency_any": false, "is_singleton": false, "is_expedited": false,
             "shape": { "min_nodes": 1, "max_nodes": 1, "tasks": 1, "tasks_per_node": null, "cpus_per_task": 1, "memory": { "per_node": 1 },
                 "gpus": "none", "exclusive": false }
