@@ -49,6 +49,12 @@ impl Outbox {
         let _ = self.taken.subscribe().wait_for(|taken| *taken >= seq).await;
     }
 
+    /// What has not been taken yet.
+    #[cfg(test)]
+    pub fn waiting(&self) -> Vec<Fact> {
+        self.waiting.lock().expect("no panic while the lock is held").reports.iter().map(|report| report.fact.clone()).collect()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.waiting.lock().expect("no panic while the lock is held").reports.is_empty()
     }

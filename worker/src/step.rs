@@ -6,7 +6,7 @@ use std::time::Duration;
 use berth_model::step::{StepFailure, StepResult, StopReason, TaskEnd};
 use berth_model::worker::Fact;
 use berth_model::{Bytes, JobId, StepId};
-use berth_runtime::{LaunchCause, LaunchError, LaunchSpec, Runtime, StepExit};
+use berth_runtime::{LaunchCause, LaunchError, LaunchSpec, Runtime, StepExit, StepPhase, TaskExit, TaskSpec};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
@@ -124,8 +124,11 @@ impl Step {
         }
         self.tell(StepEvent::Prepared);
         let orders = self.orders.wait_for(|o| o.go || o.stop.is_some()).await.map(|o| *o).ok();
-        if orders.is_none_or(|o| !o.go && o.stop.is_some()) {
-            return StepEvent::Over { ran: false };
+        let Some(orders) = orders else { return StepEvent::Over { ran: false } };
+        if let Some(stop) = orders.stop.filter(|_| !orders.go)
+            && !self.has_been_started().await
+        {
+            return self.ended_before_the_go(stop.why);
         }
         if let Err(error) = self.runtime.start(&self.spec.key).await {
             return self.failed_to_launch(error);
@@ -151,6 +154,23 @@ impl Step {
         ended.send_replace(true);
         let _ = follower.await;
         self.report_end(exit, why);
+        StepEvent::Over { ran: true }
+    }
+
+    /// An earlier process of the worker has let it go.
+    async fn has_been_started(&self) -> bool {
+        let known = self.runtime.list().await.unwrap_or_default();
+        known.iter().any(|found| found.key == self.spec.key && found.phase != StepPhase::Created)
+    }
+
+    /// A step of `srun` that is stopped while it waits (another node's part of it failed at once) has an end too, for which `srun` waits.
+    fn ended_before_the_go(&mut self, why: Why) -> StepEvent {
+        if self.is_first || why == Why::Over {
+            return StepEvent::Over { ran: false };
+        }
+        let ended = |task: &TaskSpec| TaskExit { rank: task.rank, code: None, signal: Some(libc::SIGTERM) };
+        let tasks = self.spec.tasks.iter().map(ended).collect();
+        self.report_end(StepExit { tasks, ..StepExit::default() }, Some(why));
         StepEvent::Over { ran: true }
     }
 
@@ -306,5 +326,72 @@ pub fn is_nodes_fault(cause: LaunchCause) -> bool {
         | LaunchCause::RegistryError
         | LaunchCause::FileError => false,
         LaunchCause::DeviceError | LaunchCause::NodeError | LaunchCause::Lost | LaunchCause::CutOff => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use berth_runtime::Limits;
+    use berth_runtime::sim::Sim;
+
+    fn spec() -> LaunchSpec {
+        let task = |rank| {
+            serde_json::json!({ "rank": rank, "env": {}, "cores": [], "gpus": [], "stdout": "/dev/null", "stderr": "/dev/null",
+                "tee_stdout": null, "tee_stderr": null, "tee_truncate": false, "stdin": null, "stdin_spool": null })
+        };
+        let spec = serde_json::json!({ "key": { "job": 1, "attempt": 1, "step": "2" }, "hostname": null, "argv": ["true"], "script": null,
+            "env": {}, "tasks": [task(2), task(3)], "cwd": null, "user": null, "image": null, "mounts": [], "limits": Limits::default(), "job_limits": Limits::default(),
+            "gpus": [], "no_network": false, "tools_dir": null, "agent_socket": null, "scratch_dir": null, "read_only_root": false,
+            "cgroup_parent": "berth/n1", "lease": null, "kill_on_bad_exit": true });
+        serde_json::from_value(spec).unwrap()
+    }
+
+    /// What is reported of a step that is told to stop before it is told to go.
+    async fn stopped_before_the_go(is_first: bool, why: Why, has_been_started: bool) -> (StepEvent, Vec<Fact>) {
+        let outbox = Arc::new(Outbox::new("boot".to_owned()));
+        let (events, _inbox) = mpsc::unbounded_channel();
+        let stop = Some(Stop { grace: Duration::ZERO, why });
+        let (_orders, seen) = watch::channel(Orders { go: false, stop });
+        let runtime = Arc::new(Sim::default());
+        if has_been_started {
+            runtime.prepare(&spec()).await.unwrap();
+            runtime.start(&spec().key).await.unwrap();
+        }
+        let mut step = Step {
+            id: StepId::Number(2),
+            job: JobId(1),
+            attempt: 1,
+            is_first,
+            spec: spec(),
+            time_limit: None,
+            runtime,
+            outbox: outbox.clone(),
+            uploads: Uploads::new().0,
+            metrics: Arc::default(),
+            input: None,
+            orders: seen,
+            events,
+            reported: None,
+        };
+        let event = step.live().await;
+        (event, outbox.waiting())
+    }
+
+    #[tokio::test]
+    async fn a_step_of_srun_that_never_went_has_an_end() {
+        let (event, facts) = stopped_before_the_go(false, Why::Cancelled, false).await;
+        assert!(matches!(event, StepEvent::Over { ran: true }));
+        let [Fact::StepEnded { result, .. }] = facts.as_slice() else { panic!("{facts:?}") };
+        let ends: Vec<_> = result.tasks.iter().map(|task| (task.rank, task.code, task.signal)).collect();
+        assert_eq!(ends, [(2, None, Some(15)), (3, None, Some(15))]);
+        // What an earlier process let go is seen to its end.
+        let (_, facts) = stopped_before_the_go(false, Why::Cancelled, true).await;
+        assert!(matches!(facts.as_slice(), [Fact::StepStarted { .. }, Fact::StepEnded { .. }]), "{facts:?}");
+        // Nobody waits for these.
+        for (is_first, why) in [(true, Why::Cancelled), (false, Why::Over)] {
+            let (event, facts) = stopped_before_the_go(is_first, why, false).await;
+            assert!(matches!(event, StepEvent::Over { ran: false }) && facts.is_empty(), "{facts:?}");
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 
@@ -124,6 +125,23 @@ impl Process {
     }
 }
 
+/// Sends a signal to the tasks that the shim has listed.
+fn send(dir: &Path, signal: i32, all: bool) {
+    for task in fs::read_to_string(dir.join("pids")).unwrap_or_default().lines().filter_map(|line| line.parse::<i32>().ok()) {
+        // Each task leads a process group of its own, in which its children are. Safety: a plain system call; the groups are those of
+        // the step's tasks.
+        unsafe { libc::kill(if all { -task } else { task }, signal) };
+    }
+}
+
+/// Looks until `holds`, for a few seconds at most: what a shim that was just started does takes milliseconds.
+pub(crate) async fn until(holds: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !holds() && begun.elapsed() < Duration::from_secs(5) {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
 pub(crate) fn node_error(detail: impl Into<String>) -> LaunchError {
     fault(LaunchCause::NodeError, detail)
 }
@@ -174,18 +192,15 @@ impl Runtime for Process {
     }
 
     async fn signal(&self, key: &StepKey, signal: i32, all: bool) -> Result<(), LaunchError> {
-        let tasks: Vec<i32> =
-            fs::read_to_string(self.steps.dir(key).join("pids")).unwrap_or_default().lines().filter_map(|l| l.parse().ok()).collect();
-        // Each task leads a process group of its own, in which its children are.
-        for task in &tasks {
-            // Safety: a plain system call; the groups are those of the step's tasks.
-            unsafe { libc::kill(if all { -task } else { *task }, signal) };
-        }
+        let dir = self.steps.dir(key);
+        // The shim may be starting them just now: a signal must not miss them.
+        until(|| dir.join("pids").exists() || self.phase(&dir) != StepPhase::Running).await;
+        send(&dir, signal, all);
         Ok(())
     }
 
     async fn kill(&self, key: &StepKey) -> Result<(), LaunchError> {
-        self.signal(key, libc::SIGKILL, true).await?;
+        send(&self.steps.dir(key), libc::SIGKILL, true);
         let group = self.group(key)?;
         tokio::task::spawn_blocking(move || group.kill()).await.map_err(|e| node_error(e.to_string()))
     }

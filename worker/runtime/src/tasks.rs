@@ -41,7 +41,9 @@ pub fn start_all(dir: &Path, spec: &LaunchSpec, joins: &[PathBuf]) -> Result<Vec
         pids.push_str(&format!("{}\n", started.child.id()));
         running.push(started);
     }
-    let _ = fs::write(dir.join("pids"), pids);
+    // By rename: whoever finds the list finds all of it.
+    let draft = dir.join("pids.new");
+    let _ = fs::write(&draft, pids).and_then(|()| fs::rename(draft, dir.join("pids")));
     Ok(running)
 }
 

@@ -201,7 +201,7 @@ impl Runtime for Oci {
     }
 
     async fn signal(&self, key: &StepKey, signal: i32, all: bool) -> Result<(), LaunchError> {
-        self.steps.signal(key, signal, all)
+        self.steps.signal(key, signal, all).await
     }
 
     async fn kill(&self, key: &StepKey) -> Result<(), LaunchError> {

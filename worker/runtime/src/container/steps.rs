@@ -13,12 +13,15 @@ use super::IO;
 use super::images::ImageConfig;
 use super::shim::Container;
 use crate::cgroup::{Group, Layout};
-use crate::process::{ShimCommand, StepDirs, node_error};
+use crate::process::{ShimCommand, StepDirs, node_error, until};
 use crate::shim::{SavedLayout, group_name, job_group_name};
 use crate::{FoundStep, LaunchCause, LaunchError, LaunchSpec, StepExit, StepKey, StepPhase, Usage};
 
 /// Longest time for a container to be created.
 const CREATE_PATIENCE: Duration = Duration::from_secs(120);
+
+/// After the go a container's init takes no longer to start its tasks.
+const STARTING: Duration = Duration::from_secs(1);
 
 /// The steps of one driver of containers. What is known of them is on disk alone.
 pub struct ContainerSteps {
@@ -109,11 +112,22 @@ impl ContainerSteps {
         }
     }
 
-    pub fn signal(&self, key: &StepKey, signal: i32, all: bool) -> Result<(), LaunchError> {
-        let init = fs::read_to_string(self.dir(key).join("created")).unwrap_or_default();
+    pub async fn signal(&self, key: &StepKey, signal: i32, all: bool) -> Result<(), LaunchError> {
+        let dir = self.dir(key);
+        let init = fs::read_to_string(dir.join("created")).unwrap_or_default();
         // The tasks are the init's children, each the leader of a group.
-        let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", init.trim())).unwrap_or_default();
-        for task in children.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok()) {
+        let children = || -> Vec<i32> {
+            let list = fs::read_to_string(format!("/proc/{0}/task/{0}/children", init.trim())).unwrap_or_default();
+            list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+        };
+        // The init may be starting them just now: a signal must not miss them.
+        let count = self.spec(key)?.tasks.len();
+        let is_young = || {
+            let age = fs::metadata(dir.join("started")).and_then(|file| file.modified()).ok().and_then(|at| at.elapsed().ok());
+            age.is_none_or(|age| age < STARTING)
+        };
+        until(|| dir.join("exit.json").exists() || children().len() >= count || !is_young()).await;
+        for task in children() {
             // Safety: a plain system call on the container's processes.
             unsafe { libc::kill(if all { -task } else { task }, signal) };
         }

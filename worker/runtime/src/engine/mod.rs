@@ -171,7 +171,7 @@ impl Runtime for Engine {
     }
 
     async fn signal(&self, key: &StepKey, signal: i32, all: bool) -> Result<(), LaunchError> {
-        self.steps.signal(key, signal, all)
+        self.steps.signal(key, signal, all).await
     }
 
     async fn kill(&self, key: &StepKey) -> Result<(), LaunchError> {
