@@ -99,14 +99,28 @@ async fn a_stream_goes_on_from_its_cursor_and_outlives_a_replica() {
     let script = format!("echo before; while ! [ -e {} ]; do sleep 0.05; done; printf 'after\\377\\n'; exit 3", gate.display());
     let mut command = Command::new(BERTH);
     command.args(["--server", &stack.servers(), "--token", &ann, "run", "sh", "-c", &script]).env("BERTH_CONFIG", "/dev/null");
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    until("the job writes", async || stack.output(&ann, 1).await == "before\n").await;
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let (stdout, first) = tokio::task::spawn_blocking(move || {
+        let mut first = [0; 7];
+        std::io::Read::read_exact(&mut stdout, &mut first).unwrap();
+        (stdout, first)
+    })
+    .await
+    .unwrap();
+    assert_eq!(&first, b"before\n");
     // The first in the list serves the stream.
     stack.apis.remove(0).kill();
     tokio::time::sleep(Duration::from_millis(500)).await;
     std::fs::write(&gate, "").unwrap();
-    let output = tokio::task::spawn_blocking(|| child.wait_with_output().unwrap()).await.unwrap();
-    assert_eq!(output.stdout, b"before\nafter\xff\n", "{}", text(&output.stderr));
+    let (rest, output) = tokio::task::spawn_blocking(|| {
+        let (mut stdout, mut rest) = (stdout, Vec::new());
+        std::io::Read::read_to_end(&mut stdout, &mut rest).unwrap();
+        (rest, child.wait_with_output().unwrap())
+    })
+    .await
+    .unwrap();
+    assert_eq!(rest, b"after\xff\n", "{}", text(&output.stderr));
     assert_eq!(output.status.code(), Some(3));
     assert_eq!(text(&output.stderr).matches("the connection to the service broke").count(), 1, "{}", text(&output.stderr));
 
