@@ -6,6 +6,7 @@ pub use sea_orm_migration::prelude::*;
 mod decisions;
 mod fair_share;
 mod initial;
+mod power;
 mod preemption;
 mod simulations;
 
@@ -21,6 +22,7 @@ impl MigratorTrait for Migrator {
             Box::new(fair_share::Migration),
             Box::new(simulations::Migration),
             Box::new(preemption::Migration),
+            Box::new(power::Migration),
         ]
     }
 }

@@ -24,11 +24,24 @@ pub struct Node {
 }
 
 impl Node {
-    /// New work may start here.
+    /// New work may start here, if need be after the node has been powered up.
     pub fn is_usable(&self) -> bool {
         !self.is_down && self.flags.iter().all(|f| !blocks_new_work(*f))
     }
+
+    /// Nodes that are up are filled first, then those that are powering up, then those that must be powered up.
+    pub fn filling_weight(&self) -> u32 {
+        let tier = match () {
+            () if self.flags.contains(&NodeFlag::PoweredDown) => 2,
+            () if self.flags.contains(&NodeFlag::PoweringUp) => 1,
+            () => 0,
+        };
+        self.weight.min(MAX_WEIGHT) + tier * (MAX_WEIGHT + 1)
+    }
 }
+
+/// The greatest weight of a node.
+pub const MAX_WEIGHT: u32 = 1_000_000;
 
 fn blocks_new_work(flag: NodeFlag) -> bool {
     matches!(
@@ -36,10 +49,9 @@ fn blocks_new_work(flag: NodeFlag) -> bool {
         NodeFlag::Drain
             | NodeFlag::Fail
             | NodeFlag::Maintenance
-            | NodeFlag::PoweringUp
+            | NodeFlag::PowerDown
             | NodeFlag::PoweringDown
-            | NodeFlag::PoweredDown
-            | NodeFlag::Reboot
+            | NodeFlag::RebootIssued
             | NodeFlag::NotResponding
     )
 }

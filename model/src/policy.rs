@@ -344,6 +344,49 @@ pub struct Policy {
     /// How the queue is walked; absent: equal priorities by submission, and a planned start for every job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueuePolicy>,
+    /// Idle nodes are powered down, and up again when jobs need them; absent: only as operators ask.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub power: Option<PowerPolicy>,
+    /// A node that is powered up and has not registered after so long is down.
+    pub resume_timeout_seconds: Seconds,
+    /// A node that is powered down may be powered up again after so long.
+    pub suspend_timeout_seconds: Seconds,
+    /// A node that was told to reboot and has not come back after so long is down.
+    pub reboot_timeout_seconds: Seconds,
+}
+
+/// Which idle nodes are powered down, and when (Slurm's power saving).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct PowerPolicy {
+    /// A node is powered down when it has been idle for so long.
+    pub idle_seconds: Seconds,
+    /// Nodes that are never powered down, in host-list form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exclude_nodes: Option<String>,
+    /// Nodes of these partitions are never powered down.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub exclude_partitions: BTreeSet<Name>,
+    /// So many idle nodes stay up.
+    pub keep_idle: u32,
+    /// Nodes powered down in a minute, at most.
+    pub suspend_per_minute: u32,
+    /// Nodes powered up in a minute, at most.
+    pub resume_per_minute: u32,
+}
+
+impl Default for PowerPolicy {
+    fn default() -> Self {
+        PowerPolicy {
+            idle_seconds: 600,
+            exclude_nodes: None,
+            exclude_partitions: BTreeSet::new(),
+            keep_idle: 0,
+            suspend_per_minute: 60,
+            resume_per_minute: 300,
+        }
+    }
 }
 
 /// How the queue is walked.
@@ -405,6 +448,10 @@ impl Default for Policy {
             preempt_mode: PreemptMode::Requeue,
             preempt_exempt_seconds: 0,
             queue: None,
+            power: None,
+            resume_timeout_seconds: 300,
+            suspend_timeout_seconds: 30,
+            reboot_timeout_seconds: 900,
         }
     }
 }

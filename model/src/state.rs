@@ -121,7 +121,13 @@ text_enum! {
         PoweringUp = "powering_up",
         PoweringDown = "powering_down",
         PoweredDown = "powered_down",
+        /// Asked to be powered down once it is idle.
+        PowerDown = "power_down",
+        /// Asked to be powered up, whether a job needs it or not.
+        PowerUp = "power_up",
+        /// To be rebooted once it is idle.
         Reboot = "reboot",
+        RebootIssued = "reboot_issued",
         NotResponding = "not_responding",
     }
 }

@@ -21,6 +21,9 @@ pub struct Register {
     pub node: NodeName,
     /// New at each start of the worker process; numbers its reports.
     pub boot_id: String,
+    /// New at each boot of the machine.
+    #[serde(default)]
+    pub machine_boot: String,
     pub inventory: Inventory,
     #[serde(default)]
     pub features: BTreeSet<String>,
@@ -67,6 +70,9 @@ pub struct DesiredState {
     pub settings: WorkerSettings,
     /// The node is drained: finish what runs, start no prolog for anything new.
     pub is_draining: bool,
+    /// The machine is to be rebooted now; nothing runs here.
+    #[serde(default)]
+    pub reboot: bool,
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<Object>))]
     pub assignments: Vec<Assignment>,
 }

@@ -19,8 +19,9 @@ use berth_store::{Db, StoreError};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use crate::SchedulerMetrics;
+use crate::{SchedulerConfig, SchedulerMetrics};
 use crate::accounts::{self, ShareTrees};
+use crate::power::Power;
 use crate::record::Recorder;
 use crate::written::Written;
 
@@ -41,7 +42,9 @@ const CHECKPOINT_EVERY: Duration = Duration::from_secs(1800);
 const PURGE_EVERY: Duration = Duration::from_secs(600);
 
 /// Leads until `stopping` (`Ok`) or until something fails.
-pub async fn lead(db: &Db, lease: &mut Lease, metrics: &SchedulerMetrics, stopping: &mut watch::Receiver<bool>) -> Result<(), StoreError> {
+pub async fn lead(db: &Db, lease: &mut Lease, config: &SchedulerConfig, stopping: &mut watch::Receiver<bool>) -> Result<(), StoreError> {
+    let metrics = &*config.metrics;
+    let mut power = Power::new(config.power.clone());
     db.ensure_partitions().await?;
     let mut wake = db.wake.subscribe(Topic::Events);
     let mut term = Term::begin(db, metrics, lease).await?;
@@ -63,6 +66,7 @@ pub async fn lead(db: &Db, lease: &mut Lease, metrics: &SchedulerMetrics, stoppi
             chores_at = Instant::now();
             lease.renew().await?;
             term.lose_silent_nodes(lease).await?;
+            power.keep(db, lease.epoch(), &term.policy).await?;
             let events = accounts::fold_ended(db, lease.epoch(), &term.policy).await?;
             term.apply(events)?;
             is_changed |= term.keep_record(lease).await?;

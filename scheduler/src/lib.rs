@@ -6,6 +6,7 @@
 mod accounts;
 mod lead;
 mod metrics;
+pub mod power;
 pub mod record;
 mod written;
 
@@ -26,11 +27,13 @@ pub struct SchedulerConfig {
     /// Life of the lease without renewal.
     pub lease: Duration,
     pub metrics: Arc<SchedulerMetrics>,
+    /// Who powers nodes up and down.
+    pub power: power::PowerHooks,
 }
 
 impl Default for SchedulerConfig {
     fn default() -> Self {
-        SchedulerConfig { holder: format!("scheduler-{}", std::process::id()), lease: Duration::from_secs(10), metrics: Arc::default() }
+        SchedulerConfig { holder: format!("scheduler-{}", std::process::id()), lease: Duration::from_secs(10), metrics: Arc::default(), power: Default::default() }
     }
 }
 
@@ -44,7 +47,7 @@ pub async fn run(db: Db, config: SchedulerConfig, mut stopping: watch::Receiver<
         match db.try_lead(&mut candidate, &config.holder, config.lease).await {
             Ok(Some(lease)) => {
                 config.metrics.is_leader.set(1);
-                term(&db, lease, &config.metrics, &mut stopping).await;
+                term(&db, lease, &config, &mut stopping).await;
                 config.metrics.is_leader.set(0);
             }
             Ok(None) => pause(STANDBY_POLL, &mut stopping).await,
@@ -61,9 +64,9 @@ async fn pause(time: Duration, stopping: &mut watch::Receiver<bool>) {
 }
 
 /// One term of leadership.
-async fn term(db: &Db, mut lease: Lease, metrics: &SchedulerMetrics, stopping: &mut watch::Receiver<bool>) {
+async fn term(db: &Db, mut lease: Lease, config: &SchedulerConfig, stopping: &mut watch::Receiver<bool>) {
     tracing::info!(epoch = lease.epoch, "leading");
-    let ended = lead::lead(db, &mut lease, metrics, stopping).await;
+    let ended = lead::lead(db, &mut lease, config, stopping).await;
     match ended {
         Ok(()) => {
             let _ = lease.release().await;

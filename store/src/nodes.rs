@@ -35,6 +35,8 @@ pub struct NodeRow {
     /// GPU indices in use.
     pub allocated_gpus: Vec<i64>,
     pub jobs: Vec<i64>,
+    /// How many of them are being cleaned up.
+    pub completing: i64,
 }
 
 impl NodeRow {
@@ -50,15 +52,37 @@ impl NodeRow {
             NodeState::Mixed
         }
     }
+
+    /// State and flags in one word, that which matters most to an operator.
+    pub fn status(&self) -> &'static str {
+        let has = |flag: NodeFlag| self.flags.iter().any(|known| known == flag.as_str());
+        let is_busy = !self.jobs.is_empty();
+        match () {
+            () if self.is_down => "down",
+            () if has(NodeFlag::PoweringDown) => "powering_down",
+            () if has(NodeFlag::PoweringUp) => "powering_up",
+            () if has(NodeFlag::PoweredDown) => "powered_down",
+            () if has(NodeFlag::RebootIssued) => "rebooting",
+            () if has(NodeFlag::Fail) && is_busy => "failing",
+            () if has(NodeFlag::Fail) => "fail",
+            () if has(NodeFlag::Drain) && is_busy => "draining",
+            () if has(NodeFlag::Drain) => "drained",
+            () if has(NodeFlag::Maintenance) => "maintenance",
+            () if self.last_seen.is_none() => "unknown",
+            () if self.completing == self.jobs.len() as i64 && is_busy => "completing",
+            () if has(NodeFlag::Reserved) && !is_busy => "reserved",
+            () => self.state().as_str(),
+        }
+    }
 }
 
 const SELECT: &str = "select n.name, n.inventory, n.features, n.weight, n.provider, n.address, n.drivers, n.worker_version, n.is_down, n.flags, n.reason,
         n.clock_skew_ms, n.registered_at, n.version, c.last_seen,
         coalesce(u.cpus, 0)::bigint as allocated_cpus, coalesce(u.memory, 0)::bigint as allocated_memory,
-        coalesce(g.gpus, '{}') as allocated_gpus, coalesce(u.jobs, '{}') as jobs
+        coalesce(g.gpus, '{}') as allocated_gpus, coalesce(u.jobs, '{}') as jobs, coalesce(u.completing, 0)::bigint as completing
      from nodes n left join node_contacts c on c.node = n.name
      left join lateral (select sum(jsonb_array_length(allocation->'cpus')) as cpus, sum((allocation->>'memory_bytes')::bigint) as memory,
-             array_agg(job_id order by job_id) as jobs from assignments a where a.node = n.name) u on true
+             array_agg(job_id order by job_id) as jobs, count(*) filter (where phase = 'stop') as completing from assignments a where a.node = n.name) u on true
      left join lateral (select array_agg(x::bigint order by x::bigint) as gpus from assignments a, jsonb_array_elements_text(a.allocation->'gpus') x
              where a.node = n.name) g on true";
 

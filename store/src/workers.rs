@@ -27,6 +27,14 @@ pub struct JoinTokenRow {
     pub created_at: At,
 }
 
+/// What a node is to be told.
+pub struct Desired {
+    pub cursor: i64,
+    pub is_draining: bool,
+    pub reboot: bool,
+    pub assignments: Vec<Assignment>,
+}
+
 impl Db {
     /// Stores a join token by its hash.
     pub async fn add_join_token(
@@ -86,11 +94,15 @@ impl Db {
         let mut tx = self.pool.begin().await?;
         // In the order of a report, which may be under way from an earlier process of the node.
         sqlx::query("select from node_contacts where node = $1 for update").bind(register.node.as_str()).execute(&mut *tx).await?;
+        let known_boot: Option<String> =
+            sqlx::query_scalar("select machine_boot from nodes where name = $1").bind(register.node.as_str()).fetch_optional(&mut *tx).await?;
+        let is_new_boot = known_boot.is_none_or(|known| known != register.machine_boot);
         sqlx::query(
-            "insert into nodes as n (name, inventory, features, address, drivers, worker_version, clock_skew_ms)
-             values ($1, $2, $3, $4, $5, $6, $7)
+            "insert into nodes as n (name, inventory, features, address, drivers, worker_version, clock_skew_ms, machine_boot)
+             values ($1, $2, $3, $4, $5, $6, $7, $8)
              on conflict (name) do update set inventory = $2, features = case when cardinality($3) > 0 then $3 else n.features end, address = $4,
-                 drivers = $5, worker_version = $6, clock_skew_ms = $7, registered_at = now(), version = n.version + 1,
+                 drivers = $5, worker_version = $6, clock_skew_ms = $7, registered_at = now(), version = n.version + 1, machine_boot = $8,
+                 provider = case when n.provider = 'cloud' then 'cloud' else 'worker' end,
                  is_down = n.is_down and not n.reason_is_health,
                  reason = case when n.is_down and n.reason_is_health and not n.flags @> array['drain'] then null else n.reason end",
         )
@@ -101,6 +113,7 @@ impl Db {
         .bind(&register.drivers)
         .bind(&register.version)
         .bind(clock_skew_ms)
+        .bind(&register.machine_boot)
         .execute(&mut *tx)
         .await?;
         sqlx::query(
@@ -116,6 +129,7 @@ impl Db {
             .bind(register.node.as_str())
             .execute(&mut *tx)
             .await?;
+        crate::power::arrived(&mut tx, register.node.as_str(), is_new_boot).await?;
         crate::nodes::tell(&mut tx, "node.registered", register.node.as_str(), serde_json::json!({ "version": register.version })).await?;
         tx.commit().await?;
         self.wake.notify(Topic::Events);
@@ -160,12 +174,12 @@ impl Db {
         })
     }
 
-    /// All that should be on `node`, with the cursor at which that was so. Job tokens are left empty: the caller signs them.
-    pub async fn desired_state(&self, node: &str) -> Result<(i64, bool, Vec<Assignment>), StoreError> {
+    /// All that should be on `node`, with the cursor at which that was so; not yet what waits for other nodes to be powered up. Job tokens are left empty: the caller signs them.
+    pub async fn desired_state(&self, node: &str) -> Result<Desired, StoreError> {
         let mut tx = self.pool.begin().await?;
         sqlx::query("set transaction isolation level repeatable read read only").execute(&mut *tx).await?;
-        let (cursor, is_draining): (i64, bool) = sqlx::query_as(
-            "select c.cursor, n.flags @> array['drain'] from node_cursors c join nodes n on n.name = c.node where c.node = $1",
+        let (cursor, is_draining, reboot): (i64, bool, bool) = sqlx::query_as(
+            "select c.cursor, n.flags @> array['drain'], n.flags @> array['reboot_issued'] from node_cursors c join nodes n on n.name = c.node where c.node = $1",
         )
         .bind(node)
         .fetch_optional(&mut *tx)
@@ -178,7 +192,9 @@ impl Db {
                  (select p.spec->>'array' from jobs p where p.job_id = j.array_job_id) as array_spec,
                  (select array_agg(n.address order by o.ord) from unnest(a.nodes) with ordinality o(name, ord) left join nodes n on n.name = o.name) as addresses
              from assignments s join attempts a on a.job_id = s.job_id and a.attempt = s.attempt join jobs j on j.job_id = s.job_id
-             where s.node = $1 order by s.job_id, s.attempt",
+             where s.node = $1 and (s.phase = 'stop' or not exists (select from nodes o where o.name = any(a.nodes)
+                 and o.flags && array['powering_down', 'powered_down', 'powering_up']))
+             order by s.job_id, s.attempt",
         )
         .bind(node)
         .fetch_all(&mut *tx)
@@ -206,7 +222,7 @@ impl Db {
         for row in assignments {
             result.push(row.assignment(&steps, &signals)?);
         }
-        Ok((cursor, is_draining, result))
+        Ok(Desired { cursor, is_draining, reboot, assignments: result })
     }
 
     /// Tells a node to look again at what it should do.

@@ -24,6 +24,8 @@ use crate::problem::{Answer, Problem};
 pub struct Node {
     pub name: String,
     pub state: NodeState,
+    /// State and flags in one word, as operators say it: `mixed`, `draining`, `drained`, `powered_down`, …
+    pub status: String,
     /// `drain`, `fail`, … on top of the state.
     pub flags: Vec<String>,
     /// Why it is drained or down.
@@ -79,6 +81,7 @@ pub fn routes() -> OpenApiRouter<App> {
 
 async fn show(app: &App, caller: &Caller, row: NodeRow) -> Answer<Node> {
     let state = row.state();
+    let status = row.status();
     let jobs: Vec<u64> = row.jobs.iter().map(|j| *j as u64).collect();
     let own = match caller.tenant_to_read(None)? {
         None => jobs.clone(),
@@ -88,6 +91,7 @@ async fn show(app: &App, caller: &Caller, row: NodeRow) -> Answer<Node> {
     Ok(Node {
         name: row.name,
         state,
+        status: status.to_owned(),
         flags: row.flags,
         reason: row.reason,
         features: row.features,

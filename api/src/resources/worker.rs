@@ -117,13 +117,13 @@ async fn assignments(State(app): State<App>, NodeCaller(node): NodeCaller, Param
         }
         cursor = app.db.node_cursor(node.as_str()).await?;
     }
-    let (cursor, is_draining, mut assignments) = app.db.desired_state(node.as_str()).await?;
+    let Desired { cursor, is_draining, reboot, mut assignments } = app.db.desired_state(node.as_str()).await?;
     for assignment in &mut assignments {
         let life = assignment.context.time_limit_seconds + 86_400;
         assignment.job_token = app.service_key.job_token(assignment.job_id, assignment.attempt, life).unwrap_or_default();
     }
     let settings = app.db.worker_settings().await?;
-    Ok(Json(DesiredState { cursor: cursor.to_string(), settings, is_draining, assignments }).into_response())
+    Ok(Json(DesiredState { cursor: cursor.to_string(), settings, is_draining, reboot, assignments }).into_response())
 }
 
 /// Report facts. Each is applied at most once, in order of its number.

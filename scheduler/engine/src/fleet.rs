@@ -152,7 +152,7 @@ impl Fleet {
             }
         }
         let partitions = self.memberships.iter().filter(|(_, m)| m.includes(node)).map(|(name, _)| name.clone()).collect();
-        Class { total, kinds, features: node.features.clone(), partitions, weight: node.weight }
+        Class { total, kinds, features: node.features.clone(), partitions, weight: node.filling_weight() }
     }
 
     pub fn class(&self, node: NodeIdx) -> &Class {
