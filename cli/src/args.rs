@@ -62,6 +62,8 @@ pub struct DatabaseArgs {
 
 #[derive(clap::Args)]
 pub struct UpArgs {
+    #[command(flatten)]
+    pub power: PowerArgs,
     /// Where everything is kept [default: /var/lib/berth for root, else ~/.local/share/berth].
     #[arg(long, env = "BERTH_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
@@ -109,4 +111,34 @@ pub struct SchedulerArgs {
     /// Address for /metrics and /healthz [default: none].
     #[arg(long, env = "BERTH_METRICS_LISTEN", value_name = "ADDRESS")]
     pub metrics_listen: Option<std::net::SocketAddr>,
+    #[command(flatten)]
+    pub power: PowerArgs,
+}
+
+/// Who powers nodes up and down: Slurm's power saving, see docs/nodes.md.
+#[derive(clap::Args, Clone)]
+pub struct PowerArgs {
+    /// Program that powers nodes up; called with a host list, n[1-4].
+    #[arg(long, env = "BERTH_RESUME_PROGRAM", value_name = "FILE")]
+    pub resume_program: Option<PathBuf>,
+    /// Program that powers nodes down; called with a host list.
+    #[arg(long, env = "BERTH_SUSPEND_PROGRAM", value_name = "FILE")]
+    pub suspend_program: Option<PathBuf>,
+    /// Program that is told of nodes that did not come up in time.
+    #[arg(long, env = "BERTH_RESUME_FAIL_PROGRAM", value_name = "FILE")]
+    pub resume_fail_program: Option<PathBuf>,
+    /// URL that gets the same as JSON: {"action": "resume", "nodes": […], "jobs": […]}.
+    #[arg(long, env = "BERTH_POWER_WEBHOOK", value_name = "URL")]
+    pub power_webhook: Option<String>,
+}
+
+impl PowerArgs {
+    pub fn hooks(self) -> berth_scheduler::power::PowerHooks {
+        berth_scheduler::power::PowerHooks {
+            resume_program: self.resume_program,
+            suspend_program: self.suspend_program,
+            resume_fail_program: self.resume_fail_program,
+            webhook: self.power_webhook,
+        }
+    }
 }

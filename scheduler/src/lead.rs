@@ -19,11 +19,11 @@ use berth_store::{Db, StoreError};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use crate::{SchedulerConfig, SchedulerMetrics};
 use crate::accounts::{self, ShareTrees};
 use crate::power::Power;
 use crate::record::Recorder;
 use crate::written::Written;
+use crate::{SchedulerConfig, SchedulerMetrics};
 
 /// Longest sleep without a wake-up: lost notifications cost no more than this.
 const POLL: Duration = Duration::from_secs(1);

@@ -33,7 +33,12 @@ pub struct SchedulerConfig {
 
 impl Default for SchedulerConfig {
     fn default() -> Self {
-        SchedulerConfig { holder: format!("scheduler-{}", std::process::id()), lease: Duration::from_secs(10), metrics: Arc::default(), power: Default::default() }
+        SchedulerConfig {
+            holder: format!("scheduler-{}", std::process::id()),
+            lease: Duration::from_secs(10),
+            metrics: Arc::default(),
+            power: Default::default(),
+        }
     }
 }
 

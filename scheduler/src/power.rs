@@ -71,7 +71,9 @@ impl Power {
         }
         db.end_power_down(epoch, millis(policy.suspend_timeout_seconds)).await?;
         let rates = policy.power.clone().unwrap_or_default();
-        let wanted = nodes.iter().filter(|node| node.has(NodeFlag::PoweredDown) && !node.is_down && (node.has(NodeFlag::PowerUp) || !node.jobs.is_empty()));
+        let wanted = nodes
+            .iter()
+            .filter(|node| node.has(NodeFlag::PoweredDown) && !node.is_down && (node.has(NodeFlag::PowerUp) || !node.jobs.is_empty()));
         let wanted: Vec<String> = wanted.take(a_second(rates.resume_per_minute)).map(|node| node.name.clone()).collect();
         let begun = db.begin_power_up(epoch, &wanted).await?;
         self.tell(Action::Resume, nodes.iter().filter(|node| begun.contains(&node.name)));
@@ -121,7 +123,11 @@ impl Power {
         idle.sort_by_key(|(name, since)| (**since, *name));
         let most = idle.len().saturating_sub(power.keep_idle as usize).min(a_second(power.suspend_per_minute));
         let is_long = |since: &Instant| now.duration_since(*since) >= Duration::from_secs(power.idle_seconds);
-        idle.into_iter().filter(|(name, since)| is_long(since) && !stays.contains(name.as_str())).take(most).map(|(name, _)| name.clone()).collect()
+        idle.into_iter()
+            .filter(|(name, since)| is_long(since) && !stays.contains(name.as_str()))
+            .take(most)
+            .map(|(name, _)| name.clone())
+            .collect()
     }
 
     fn tell<'a>(&self, action: Action, nodes: impl Iterator<Item = &'a PowerNode>) {

@@ -30,12 +30,13 @@ impl Db {
             let mut tx = self.begin_fenced(epoch).await?;
             let held = lock(&mut tx, &node).await?;
             // The contact's row is locked: a heartbeat that is just arriving either counts here or waits until the node is down.
-            let still_silent: Option<bool> =
-                sqlx::query_scalar("select last_seen < now() - $2 * interval '1 millisecond' from node_contacts where node = $1 for update")
-                    .bind(&node)
-                    .bind(silence_ms)
-                    .fetch_optional(&mut *tx)
-                    .await?;
+            let still_silent: Option<bool> = sqlx::query_scalar(
+                "select last_seen < now() - $2 * interval '1 millisecond' from node_contacts where node = $1 for update",
+            )
+            .bind(&node)
+            .bind(silence_ms)
+            .fetch_optional(&mut *tx)
+            .await?;
             if still_silent != Some(true) {
                 continue;
             }
@@ -59,12 +60,13 @@ impl Db {
         for node in late {
             let mut tx = self.begin_fenced(epoch).await?;
             let held = lock(&mut tx, &node).await?;
-            let still_late: Option<bool> = sqlx::query_scalar(sqlx::AssertSqlSafe(format!("select {is_late} from nodes where name = $3 for update")))
-                .bind(flag)
-                .bind(timeout_ms)
-                .bind(&node)
-                .fetch_optional(&mut *tx)
-                .await?;
+            let still_late: Option<bool> =
+                sqlx::query_scalar(sqlx::AssertSqlSafe(format!("select {is_late} from nodes where name = $3 for update")))
+                    .bind(flag)
+                    .bind(timeout_ms)
+                    .bind(&node)
+                    .fetch_optional(&mut *tx)
+                    .await?;
             if still_late != Some(true) {
                 continue;
             }
@@ -85,13 +87,12 @@ impl Db {
     pub async fn down_node(&self, name: &str, reason: &str, by: &str) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
         let held = lock(&mut tx, name).await?;
-        let found = sqlx::query(
-            "update nodes set is_down = true, reason = $2, reason_is_health = false, version = version + 1 where name = $1",
-        )
-        .bind(name)
-        .bind(reason)
-        .execute(&mut *tx)
-        .await?;
+        let found =
+            sqlx::query("update nodes set is_down = true, reason = $2, reason_is_health = false, version = version + 1 where name = $1")
+                .bind(name)
+                .bind(reason)
+                .execute(&mut *tx)
+                .await?;
         if found.rows_affected() == 0 {
             return Err(StoreError::NotFound(format!("node {name}")));
         }
@@ -114,10 +115,8 @@ impl Db {
 
 /// Locks the jobs that hold something on the node; returns their attempts.
 async fn lock(tx: &mut PgConnection, node: &str) -> Result<Held, StoreError> {
-    let held: Held = sqlx::query_as("select job_id, attempt from assignments where node = $1 order by job_id")
-        .bind(node)
-        .fetch_all(&mut *tx)
-        .await?;
+    let held: Held =
+        sqlx::query_as("select job_id, attempt from assignments where node = $1 order by job_id").bind(node).fetch_all(&mut *tx).await?;
     settle::lock_jobs(tx, &held.iter().map(|(job, _)| *job).collect::<Vec<_>>()).await?;
     Ok(held)
 }

@@ -90,12 +90,21 @@ impl Db {
         self.move_nodes(epoch, nodes, "flags = array_append(flags, 'reboot_issued')", is_due, "node.reboot_issued").await
     }
 
-    async fn move_nodes(&self, epoch: Epoch, nodes: &[String], set: &str, is_due: &str, kind: &'static str) -> Result<Vec<String>, StoreError> {
+    async fn move_nodes(
+        &self,
+        epoch: Epoch,
+        nodes: &[String],
+        set: &str,
+        is_due: &str,
+        kind: &'static str,
+    ) -> Result<Vec<String>, StoreError> {
         if nodes.is_empty() {
             return Ok(Vec::new());
         }
         let mut tx = self.begin_fenced(epoch).await?;
-        let sql = format!("update nodes n set {set}, power_since = now(), version = version + 1 where n.name = any($1) and {is_due} returning n.name");
+        let sql = format!(
+            "update nodes n set {set}, power_since = now(), version = version + 1 where n.name = any($1) and {is_due} returning n.name"
+        );
         let mut moved: Vec<String> = sqlx::query_scalar(sqlx::AssertSqlSafe(sql)).bind(nodes).fetch_all(&mut *tx).await?;
         moved.sort();
         settle::bump_nodes(&mut tx, &mut moved.clone()).await?;
@@ -113,7 +122,9 @@ impl Db {
         let is_off = "flags && array['powered_down', 'powering_down']";
         let (set, is_due, kind) = match up {
             true => ("array_append(flags, 'power_up')", format!("{is_off} and not flags @> array['power_up']"), "node.power_up_asked"),
-            false => ("array_append(flags, 'power_down')", format!("not {is_off} and not flags @> array['power_down']"), "node.power_down_asked"),
+            false => {
+                ("array_append(flags, 'power_down')", format!("not {is_off} and not flags @> array['power_down']"), "node.power_down_asked")
+            }
         };
         let sql = format!("update nodes set flags = {set}, version = version + 1 where name = $1 and {is_due}");
         let conflict = || StoreError::Conflict {
@@ -152,8 +163,7 @@ impl Db {
         conflict: impl FnOnce() -> StoreError,
     ) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
-        let is_known: bool =
-            sqlx::query_scalar("select exists (select from nodes where name = $1)").bind(name).fetch_one(&mut *tx).await?;
+        let is_known: bool = sqlx::query_scalar("select exists (select from nodes where name = $1)").bind(name).fetch_one(&mut *tx).await?;
         if !is_known {
             return Err(StoreError::NotFound(format!("node {name}")));
         }

@@ -94,8 +94,10 @@ impl Db {
         let mut tx = self.pool.begin().await?;
         // In the order of a report, which may be under way from an earlier process of the node.
         sqlx::query("select from node_contacts where node = $1 for update").bind(register.node.as_str()).execute(&mut *tx).await?;
-        let known_boot: Option<String> =
-            sqlx::query_scalar("select machine_boot from nodes where name = $1").bind(register.node.as_str()).fetch_optional(&mut *tx).await?;
+        let known_boot: Option<String> = sqlx::query_scalar("select machine_boot from nodes where name = $1")
+            .bind(register.node.as_str())
+            .fetch_optional(&mut *tx)
+            .await?;
         let is_new_boot = known_boot.is_none_or(|known| known != register.machine_boot);
         sqlx::query(
             "insert into nodes as n (name, inventory, features, address, drivers, worker_version, clock_skew_ms, machine_boot)

@@ -86,6 +86,9 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
     }
     let jobs = jobs.canonicalize().map_err(io("the state directory"))?;
     let mut machine = discover::discover(&config.declared, config.nvml_library.as_deref());
+    if let Some(program) = &config.hooks.reboot {
+        machine.inventory.facts.insert("reboot_program".to_owned(), program.display().to_string());
+    }
     let lease = jobs.with_file_name("lease");
     let boot_id = uuid::Uuid::new_v4().to_string();
     let (uploads, queue) = Uploads::new();
@@ -139,8 +142,16 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
         settings: Mutex::new(WorkerSettings { heartbeat_seconds: 15, node_timeout_seconds: 60, kill_wait_seconds: 30 }),
     });
     let watched = machine.devices.clone().map(|source| (source, machine.inventory.clone()));
-    let agent =
-        Agent { shared: shared.clone(), config, machine, boot_id, attempts: BTreeMap::new(), finished: BTreeSet::new(), is_first: true };
+    let agent = Agent {
+        shared: shared.clone(),
+        config,
+        machine,
+        boot_id,
+        attempts: BTreeMap::new(),
+        finished: BTreeSet::new(),
+        is_first: true,
+        is_rebooting: false,
+    };
     let uploading = {
         let shared = shared.clone();
         tokio::spawn(async move { output::upload(queue, &shared.client).await })
@@ -237,6 +248,7 @@ struct Agent {
     /// Reported as finished, and perhaps still listed.
     finished: BTreeSet<AttemptId>,
     is_first: bool,
+    is_rebooting: bool,
 }
 
 struct Known {
@@ -329,6 +341,7 @@ impl Agent {
         Register {
             node: self.config.node.clone(),
             boot_id: self.boot_id.clone(),
+            machine_boot: std::fs::read_to_string(&self.config.machine_boot).unwrap_or_default().trim().to_owned(),
             inventory: self.machine.inventory.clone(),
             features: self.config.features.clone(),
             address: self.config.address.clone(),
@@ -357,6 +370,9 @@ impl Agent {
 
     /// Makes the actors those of the list.
     async fn reconcile(&mut self, state: DesiredState) {
+        if state.reboot && !std::mem::replace(&mut self.is_rebooting, true) {
+            self.reboot();
+        }
         let listed: BTreeSet<AttemptId> = state.assignments.iter().map(|a| (a.job_id, a.attempt)).collect();
         if std::mem::take(&mut self.is_first) {
             self.clear_strangers(&listed, &state.assignments).await;
@@ -411,6 +427,18 @@ impl Agent {
                 let _ = std::fs::remove_dir_all(entry.path());
             }
         }
+    }
+
+    /// Has the operator's program reboot the machine; this process is then ended with it.
+    fn reboot(&self) {
+        let Some(program) = self.shared.hooks.reboot.clone() else { return };
+        let node = self.shared.node.name.clone();
+        tracing::info!("the machine is to reboot");
+        tokio::spawn(async move {
+            if let Err(why) = crate::hooks::run(&program, &BTreeMap::from([("BERTH_NODE".to_owned(), node)])).await {
+                tracing::error!(why, "the machine could not be rebooted");
+            }
+        });
     }
 
     fn timeout(&self) -> Duration {

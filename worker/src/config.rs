@@ -37,6 +37,8 @@ pub struct WorkerConfig {
     pub run_as: Option<UserIds>,
     /// Seconds of the longest wait for a change. The service caps it at 30.
     pub poll_wait_seconds: u64,
+    /// File that tells one boot of the machine from the next: the kernel's, but for tests.
+    pub machine_boot: PathBuf,
     /// Processes and threads that a step may have on this node.
     pub pids_limit: u64,
     pub metrics: Arc<WorkerMetrics>,
@@ -62,6 +64,8 @@ pub struct Hooks {
     /// Runs now and then; another end than 0 drains the node with the first line it prints as the reason, and 0 clears that.
     pub health_check: Option<PathBuf>,
     pub health_interval: Duration,
+    /// Reboots the machine, when an operator asks for that.
+    pub reboot: Option<PathBuf>,
 }
 
 /// How jobs' containers are run.

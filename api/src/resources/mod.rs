@@ -12,6 +12,7 @@ pub mod job_update;
 pub mod jobs;
 pub mod join_tokens;
 pub mod logs;
+pub mod node_power;
 pub mod nodes;
 pub mod partitions;
 pub mod policy;
@@ -45,6 +46,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(shares::routes())
         .merge(priorities::routes())
         .merge(nodes::routes())
+        .merge(node_power::routes())
         .merge(join_tokens::routes())
         .merge(submit::routes())
         .merge(dry_run::routes())

@@ -135,10 +135,42 @@ async fn get(State(app): State<App>, caller: Caller, Segment(name): Segment<Node
     answer(&app, &caller, &name).await
 }
 
-async fn answer(app: &App, caller: &Caller, name: &NodeName) -> Answer<Tagged<Node>> {
+pub(super) async fn answer(app: &App, caller: &Caller, name: &NodeName) -> Answer<Tagged<Node>> {
     let row = app.db.node(name.as_str()).await?;
     let version = row.version;
     Ok(Tagged(show(app, caller, row).await?, version))
+}
+
+pub(super) fn check_features(features: &[String]) -> Answer<()> {
+    for feature in features {
+        let is_word =
+            !feature.is_empty() && feature.len() <= 63 && feature.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+        if !is_word {
+            return Err(berth_model::Fault::new(
+                "invalid_feature",
+                "features",
+                format!("{feature:?} is not a feature"),
+                "use letters, digits, dot, underscore and hyphen; for example nvlink",
+            )
+            .into());
+        }
+    }
+    Ok(())
+}
+
+/// A reason is for people.
+pub(super) fn check_reason(reason: &str) -> Answer<()> {
+    check_text("reason", Some(reason), 500)?;
+    if reason.trim().is_empty() {
+        return Err(berth_model::Fault::new(
+            "reason_required",
+            "reason",
+            "the reason is empty",
+            "say why, for those who find the node so; for example \"bad fan\"",
+        )
+        .into());
+    }
+    Ok(())
 }
 
 /// Change a node's weight and features.
@@ -155,19 +187,7 @@ async fn update(
     if body.weight.is_some_and(|w| w > 1_000_000) {
         return Err(berth_model::Fault::new("invalid_value", "weight", "the weight is too high", "use 0 to 1000000").into());
     }
-    for feature in body.features.iter().flatten() {
-        let is_word =
-            !feature.is_empty() && feature.len() <= 63 && feature.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
-        if !is_word {
-            return Err(berth_model::Fault::new(
-                "invalid_feature",
-                "features",
-                format!("{feature:?} is not a feature"),
-                "use letters, digits, dot, underscore and hyphen; for example nvlink",
-            )
-            .into());
-        }
-    }
+    check_features(body.features.as_deref().unwrap_or_default())?;
     app.db.update_node(name.as_str(), version, body.weight, body.features).await?;
     answer(&app, &caller, &name).await
 }
@@ -182,16 +202,7 @@ async fn drain(
     Body(body): Body<DrainNode>,
 ) -> Answer<Tagged<Node>> {
     caller.require_platform_admin("nodes:write")?;
-    check_text("reason", Some(&body.reason), 500)?;
-    if body.reason.trim().is_empty() {
-        return Err(berth_model::Fault::new(
-            "reason_required",
-            "reason",
-            "the reason is empty",
-            "say why, for those who find the node drained; for example \"bad fan\"",
-        )
-        .into());
-    }
+    check_reason(&body.reason)?;
     app.db.drain_node(name.as_str(), &body.reason, caller.subject.as_str()).await?;
     answer(&app, &caller, &name).await
 }

@@ -59,6 +59,7 @@ async fn store(app: &App, version: Option<i64>, body: Policy) -> Answer<Tagged<P
 
 /// What a policy must not say.
 pub(super) fn check(policy: &Policy) -> Result<(), Fault> {
+    check_power(policy)?;
     if !(1..=86_400).contains(&policy.node_timeout_seconds) {
         return Err(Fault::new(
             "invalid_limit",
@@ -111,6 +112,31 @@ pub(super) fn check(policy: &Policy) -> Result<(), Fault> {
 }
 
 /// Billing is made of weights and has none; there are no licences yet.
+fn check_power(policy: &Policy) -> Result<(), Fault> {
+    for (field, seconds) in [
+        ("resume_timeout_seconds", policy.resume_timeout_seconds),
+        ("suspend_timeout_seconds", policy.suspend_timeout_seconds),
+        ("reboot_timeout_seconds", policy.reboot_timeout_seconds),
+    ] {
+        if !(1..=86_400).contains(&seconds) {
+            return Err(Fault::new("invalid_limit", field, format!("{seconds} s"), "use 1 to 86400 seconds"));
+        }
+    }
+    let Some(power) = &policy.power else { return Ok(()) };
+    if power.idle_seconds == 0 || power.idle_seconds > berth_model::amount::MAX_SECONDS {
+        return Err(Fault::new("invalid_limit", "power.idle_seconds", format!("{} s", power.idle_seconds), "use 1 second to ten years"));
+    }
+    for (field, rate) in [("power.suspend_per_minute", power.suspend_per_minute), ("power.resume_per_minute", power.resume_per_minute)] {
+        if rate == 0 {
+            return Err(Fault::new("invalid_limit", field, "0 nodes a minute", "use at least 1; leave power out to power nothing down"));
+        }
+    }
+    if let Some(list) = &power.exclude_nodes {
+        berth_model::hostlist::expand(list).map_err(|fault| Fault { field: "power.exclude_nodes".to_owned(), ..fault })?;
+    }
+    Ok(())
+}
+
 pub(crate) fn check_weights(field: &str, weights: &BTreeMap<Tres, Weight>) -> Result<(), Fault> {
     match weights.keys().find(|tres| matches!(tres, Tres::Billing | Tres::License(_))) {
         Some(tres) => Err(Fault::new(

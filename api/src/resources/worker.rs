@@ -11,6 +11,7 @@ use berth_model::worker::{DesiredState, LogChunks, NodeToken, Register, Register
 use berth_model::{Fault, NodeName};
 use berth_store::logs::LogKey;
 use berth_store::wake::Topic;
+use berth_store::workers::Desired;
 use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::IntoParams;

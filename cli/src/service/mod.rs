@@ -118,7 +118,8 @@ pub async fn scheduler(args: SchedulerArgs) -> anyhow::Result<()> {
     let db = connect(&args.database.database_url, 10).await?;
     db.ready().await.context("the database has not the schema of this version; run `berth migrate` first")?;
     let holder = args.name.unwrap_or_else(|| format!("{}-{}", host_name(), std::process::id()));
-    let config = SchedulerConfig { holder, lease: Duration::from_secs(args.lease_seconds), ..SchedulerConfig::default() };
+    let config =
+        SchedulerConfig { holder, lease: Duration::from_secs(args.lease_seconds), power: args.power.hooks(), ..SchedulerConfig::default() };
     if let Some(listen) = args.metrics_listen {
         let metrics = config.metrics.clone();
         metrics::serve(listen, move || metrics.render()).await?;

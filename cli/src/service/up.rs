@@ -44,7 +44,8 @@ pub async fn run(args: UpArgs) -> anyhow::Result<()> {
     let server = berth_api::start(db.clone(), config).await.map_err(anyhow::Error::msg)?;
     let url = format!("http://{}", server.address);
     let scheduler_db = connect(&postgres.url(), 10).await?;
-    let scheduler = tokio::spawn(berth_scheduler::run(scheduler_db, SchedulerConfig::default(), stopping.clone()));
+    let scheduling = SchedulerConfig { power: args.power.hooks(), ..SchedulerConfig::default() };
+    let scheduler = tokio::spawn(berth_scheduler::run(scheduler_db, scheduling, stopping.clone()));
 
     let token_file = data.join("token");
     write_secret(&token_file, &token(&key, &user, &[Role::PlatformAdmin, Role::TenantAdmin, Role::User])?)?;

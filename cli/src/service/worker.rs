@@ -86,6 +86,12 @@ pub struct NodeArgs {
     /// Seconds between health checks.
     #[arg(long, env = "BERTH_HEALTH_INTERVAL_SECONDS", default_value_t = 60)]
     pub health_interval_seconds: u64,
+    /// Program that reboots this machine when an operator asks for it [default: none, and the API refuses reboots].
+    #[arg(long, env = "BERTH_REBOOT_PROGRAM", value_name = "FILE")]
+    pub reboot_program: Option<PathBuf>,
+    /// File that tells one boot of the machine from the next.
+    #[arg(long, env = "BERTH_MACHINE_BOOT", default_value = "/proc/sys/kernel/random/boot_id", hide = true)]
+    pub machine_boot: PathBuf,
     /// Numeric user and group that jobs run as, 1000:1000 [default: the worker's own].
     #[arg(long, env = "BERTH_RUN_AS", value_name = "UID:GID", value_parser = run_as)]
     pub run_as: Option<UserIds>,
@@ -133,9 +139,11 @@ impl NodeArgs {
                 epilog: self.epilog,
                 health_check: self.health_check,
                 health_interval: Duration::from_secs(self.health_interval_seconds),
+                reboot: self.reboot_program,
             },
             run_as: self.run_as,
             poll_wait_seconds: 25,
+            machine_boot: self.machine_boot,
             pids_limit: self.pids_limit,
             metrics: Default::default(),
         })

@@ -122,8 +122,11 @@ pub enum UserCommand {
     },
     /// Print a job's output.
     Logs(LogsArgs),
-    /// List nodes with what they have and what is in use.
-    Nodes,
+    /// List nodes with what they have and what is in use; or declare nodes that do not exist yet.
+    Nodes {
+        #[command(subcommand)]
+        command: Option<NodesCommand>,
+    },
     /// Take a node out of service: what runs there ends in its own time, nothing new starts.
     Drain {
         node: String,
@@ -131,8 +134,36 @@ pub enum UserCommand {
         #[arg(short, long)]
         reason: String,
     },
-    /// Put a drained node back into service.
+    /// Put a node that is drained or down back into service.
     Resume { node: String },
+    /// Set a node down: what runs there is ended, and requeued where its job allows.
+    Down {
+        node: String,
+        /// Shown to users whose jobs wait for the node.
+        #[arg(short, long)]
+        reason: String,
+    },
+    /// Power nodes up, or down once nothing runs there.
+    Power {
+        direction: Direction,
+        /// Nodes, as host lists: n[1-4].
+        #[arg(required = true)]
+        nodes: Vec<String>,
+    },
+    /// Reboot nodes once nothing runs there.
+    Reboot {
+        /// Nodes, as host lists: n[1-4].
+        #[arg(required = true)]
+        nodes: Vec<String>,
+        #[arg(short, long)]
+        reason: String,
+        /// Let nothing new start there until then.
+        #[arg(long)]
+        asap: bool,
+        /// Leave them down afterwards.
+        #[arg(long)]
+        stays_down: bool,
+    },
     /// How busy the cluster is: nodes, CPUs, GPUs, jobs.
     Top {
         /// Again every so many seconds, until Ctrl-C.
@@ -174,6 +205,41 @@ pub enum UserCommand {
     Token(TokenArgs),
     /// Tell who the token says you are.
     Whoami,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Direction {
+    Up,
+    Down,
+}
+
+#[derive(Subcommand)]
+pub enum NodesCommand {
+    /// Declare nodes that do not exist yet: they are powered up when jobs need them.
+    ///
+    /// berth nodes create n[1-8] --cpus=32 --memory=256GiB --gpus=h100:8
+    Create {
+        /// Nodes, as host lists: n[1-8].
+        #[arg(required = true)]
+        nodes: Vec<String>,
+        #[arg(long)]
+        cpus: u32,
+        #[arg(long, value_name = "SIZE")]
+        memory: berth_model::Bytes,
+        /// type:count, several separated by commas.
+        #[arg(long, value_delimiter = ',', value_name = "TYPE:COUNT")]
+        gpus: Vec<String>,
+        #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+        features: Vec<String>,
+        /// Lower is filled first.
+        #[arg(long, default_value_t = 1)]
+        weight: u32,
+    },
+    /// Forget nodes that run nothing.
+    Delete {
+        #[arg(required = true)]
+        nodes: Vec<String>,
+    },
 }
 
 #[derive(clap::Args)]

@@ -10,6 +10,7 @@ mod history;
 mod input;
 mod job_line;
 mod logs;
+mod nodes;
 mod policy;
 mod queue;
 mod replay;
@@ -26,10 +27,10 @@ mod update;
 
 use std::process::ExitCode;
 
-use args::{ClientArgs, Format, UserCommand};
+use args::{ClientArgs, Direction, Format, UserCommand};
 use berth_model::state::JobState;
 use client::Client;
-use serde_json::Value;
+use serde_json::{Value, json};
 use settings_line::Of;
 
 /// A reader that goes away (`| head`) ends the command quietly, as it does any other.
@@ -78,7 +79,19 @@ pub async fn run(command: UserCommand, settings: ClientArgs) -> anyhow::Result<E
         }
         UserCommand::Checkpoint { jobs } => control::each(&client, jobs, "checkpoint", &Value::Null, "has a checkpoint").await,
         UserCommand::Logs(args) => logs::logs(&client, args).await,
-        UserCommand::Nodes => done(queue::nodes(&client, format).await),
+        UserCommand::Nodes { command: None } => done(queue::nodes(&client, format).await),
+        UserCommand::Nodes { command: Some(command) } => nodes::change(&client, command).await,
+        UserCommand::Down { node, reason } => nodes::each(&client, &[node], "down", &json!({ "reason": reason }), "is down").await,
+        UserCommand::Power { direction: Direction::Up, nodes } => {
+            nodes::each(&client, &nodes, "powerUp", &json!({}), "will be powered up").await
+        }
+        UserCommand::Power { direction: Direction::Down, nodes } => {
+            nodes::each(&client, &nodes, "powerDown", &json!({}), "will be powered down once nothing runs there").await
+        }
+        UserCommand::Reboot { nodes, reason, asap, stays_down } => {
+            let body = json!({ "reason": reason, "asap": asap, "stays_down": stays_down });
+            nodes::each(&client, &nodes, "reboot", &body, "will be rebooted once nothing runs there").await
+        }
         UserCommand::Drain { node, reason } => done(control::drain(&client, &node, &reason).await),
         UserCommand::Resume { node } => done(control::resume(&client, &node).await),
         UserCommand::Top { watch } => done(top::top(&client, format, watch).await),

@@ -140,8 +140,7 @@ pub async fn nodes(client: &Client, format: Format) -> anyhow::Result<()> {
     let mut table = Table::new(heads);
     for node in &nodes {
         let inventory = &node["inventory"];
-        let flags: Vec<&str> = node["flags"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let state = std::iter::once(node["state"].as_str().unwrap_or_default()).chain(flags).collect::<Vec<_>>().join("+");
+        let state = text(node, "status");
         let bytes = |value: &Value| berth_model::Bytes(value.as_u64().unwrap_or(0)).to_string();
         let jobs = node["jobs"].as_array().map_or(0, Vec::len) as u64 + node["other_jobs"].as_u64().unwrap_or(0);
         let mut row = vec![

@@ -43,6 +43,7 @@ impl Cluster {
     pub async fn node(&self, name: &str) -> Worker {
         let register = Register {
             node: NodeName::new(name).unwrap(),
+            machine_boot: "boot".to_owned(),
             boot_id: format!("boot-{name}"),
             inventory: Inventory { cpus: (0..4).collect(), memory_bytes: Bytes(8 << 30), ..Inventory::default() },
             features: Default::default(),
@@ -112,7 +113,7 @@ impl Worker {
     pub async fn assignment(&self, job: u64, phase: Phase) -> Assignment {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
-            let (_, _, assignments) = self.db.desired_state(&self.node).await.unwrap();
+            let assignments = self.db.desired_state(&self.node).await.unwrap().assignments;
             if let Some(found) = assignments.into_iter().find(|a| a.job_id.0 == job && a.phase == phase) {
                 return found;
             }

@@ -1,0 +1,48 @@
+//! Orders about several nodes, and nodes that do not exist yet.
+
+use std::process::ExitCode;
+
+use berth_model::{NodeName, hostlist};
+use serde_json::{Value, json};
+
+use super::args::NodesCommand;
+use super::client::Client;
+
+pub async fn change(client: &Client, command: NodesCommand) -> anyhow::Result<ExitCode> {
+    match command {
+        NodesCommand::Create { nodes, cpus, memory, gpus, features, weight } => {
+            let names = expand(&nodes)?;
+            for name in &names {
+                let node =
+                    json!({ "name": name, "cpus": cpus, "memory_bytes": memory, "gpus": gpus, "features": features, "weight": weight });
+                client.post("/v1/nodes", &node, None).await?;
+                println!("Node {name} is declared: it is powered up when a job needs it");
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        NodesCommand::Delete { nodes } => each(client, &nodes, "delete", &json!({}), "is forgotten").await,
+    }
+}
+
+/// Gives each node the order; tells of each that could not be done and goes on.
+pub async fn each(client: &Client, lists: &[String], verb: &str, body: &Value, done: &str) -> anyhow::Result<ExitCode> {
+    let mut failed = false;
+    for name in expand(lists)? {
+        match client.post(&format!("/v1/nodes/{name}:{verb}"), body, None).await {
+            Ok(_) => println!("Node {name} {done}"),
+            Err(error) => {
+                failed = true;
+                eprintln!("berth: {error:#}");
+            }
+        }
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn expand(lists: &[String]) -> anyhow::Result<Vec<NodeName>> {
+    let mut names = Vec::new();
+    for list in lists {
+        names.extend(hostlist::expand(list).map_err(|fault| anyhow::anyhow!("{}; {}", fault.detail, fault.help))?);
+    }
+    Ok(names)
+}
