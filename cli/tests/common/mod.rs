@@ -171,6 +171,15 @@ impl Stack {
         process
     }
 
+    /// Starts again a worker that has been here, or one whose name the service knows already.
+    pub fn revive(&self, name: &str, join: &str, extra: &[&str]) -> Process {
+        let (servers, state) = (self.servers(), self.path(name));
+        let mut args = vec!["worker", "--server", &servers, "--node", name, "--node-address", "127.0.0.1"];
+        args.extend(["--state-dir", state.to_str().unwrap(), "--join-token", join]);
+        args.extend(extra);
+        Process::start(&self.path(&format!("{name}.log")), &args, &[])
+    }
+
     /// The process that writes this log.
     pub fn pid_of(&self, log: &str) -> u32 {
         let log = self.path(log);
