@@ -139,6 +139,7 @@ pub fn job(id: u64, ask: &Ask) -> JobSnapshot {
         array: None,
         attempt: None,
         claim: None,
+        reservations: Vec::new(),
     }
 }
 
@@ -196,6 +197,7 @@ impl World {
                 checkpoint_at: None,
                 is_requeueable: true,
                 preempted: None,
+                reservation: None,
             };
             let job = JobSnapshot { state: JobState::Running, attempt: Some(attempt), claim: None, ..job };
             for engine in engines.iter_mut() {
