@@ -7,6 +7,7 @@ mod decisions;
 mod fair_share;
 mod initial;
 mod preemption;
+mod reservations;
 mod simulations;
 
 /// All migrations, oldest first.
@@ -21,6 +22,7 @@ impl MigratorTrait for Migrator {
             Box::new(fair_share::Migration),
             Box::new(simulations::Migration),
             Box::new(preemption::Migration),
+            Box::new(reservations::Migration),
         ]
     }
 }

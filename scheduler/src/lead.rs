@@ -22,6 +22,7 @@ use tokio::sync::watch;
 use crate::SchedulerMetrics;
 use crate::accounts::{self, ShareTrees};
 use crate::record::Recorder;
+use crate::reservations;
 use crate::written::Written;
 
 /// Longest sleep without a wake-up: lost notifications cost no more than this.
@@ -63,6 +64,7 @@ pub async fn lead(db: &Db, lease: &mut Lease, metrics: &SchedulerMetrics, stoppi
             chores_at = Instant::now();
             lease.renew().await?;
             term.lose_silent_nodes(lease).await?;
+            reservations::tend(db, lease.epoch(), &term.policy, &mut term.nodes_seen_at).await?;
             let events = accounts::fold_ended(db, lease.epoch(), &term.policy).await?;
             term.apply(events)?;
             is_changed |= term.keep_record(lease).await?;
@@ -118,6 +120,8 @@ struct Term<'a> {
     full: Option<(Instant, Duration)>,
     checkpoint_at: Instant,
     purged_at: Option<Instant>,
+    /// When nodes were last looked at for reservations.
+    nodes_seen_at: Option<Instant>,
 }
 
 impl<'a> Term<'a> {
@@ -136,6 +140,7 @@ impl<'a> Term<'a> {
             full: None,
             checkpoint_at: Instant::now(),
             purged_at: None,
+            nodes_seen_at: None,
         };
         term.checkpoint(events)?;
         Ok(term)
@@ -237,6 +242,7 @@ impl<'a> Term<'a> {
                 array_index: s.array_index,
                 nodes: s.nodes.clone(),
                 charge: s.charge.clone(),
+                reservation: s.reservation.clone(),
                 run_id: self.run_ids.issue(unix_ms),
             })
             .collect();

@@ -7,6 +7,7 @@ mod accounts;
 mod lead;
 mod metrics;
 pub mod record;
+mod reservations;
 mod written;
 
 use std::sync::Arc;

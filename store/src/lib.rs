@@ -20,6 +20,7 @@ pub mod nodes;
 pub mod plan;
 pub mod preempt;
 pub mod reports;
+pub mod reservations;
 pub mod settle;
 pub mod shares;
 pub mod simulations;

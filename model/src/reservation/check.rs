@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::{ReservationFlag, ReservationSpec, Window, parse_features};
+use super::{ReservationFlag, ReservationSpec, Window, next_window, parse_features};
 use crate::tres::Tres;
 use crate::{Fault, Name, hostlist};
 
@@ -23,6 +23,14 @@ impl ReservationSpec {
             (Some(end), _) => end,
             (None, seconds) => add(start, seconds.unwrap_or(INFINITE_SECONDS))?,
         };
+        let mut first = Window { start, end };
+        // Of one that repeats, the first time that is not over.
+        while first.end <= now
+            && let Some(next) = next_window(first, self.repeat(), self.time_zone.as_deref())
+        {
+            first = next;
+        }
+        let Window { start, end } = first;
         if end <= now {
             return Err(Fault::new("reservation_in_past", "end", format!("it would have ended at {end}"), "let it end in the future"));
         }

@@ -14,6 +14,7 @@ mod values;
 mod when;
 mod words;
 
+pub use when::instant;
 pub use options::{OptionInfo, ValueKind, all_options, find_option};
 pub use pattern::{PatternFields, expand_pattern};
 
