@@ -231,7 +231,14 @@ fn choose_qos<'a>(rules: &'a Rules, tenant: &str, partition: &Partition, spec: &
 }
 
 /// The reservations that the job names: each is there, lets it in and lasts long enough at one of its times.
-fn choose_reservations(rules: &Rules, caller: &Caller, tenant: &str, account: &str, time_limit: u64, spec: &JobSpec) -> Result<Vec<Name>, Fault> {
+fn choose_reservations(
+    rules: &Rules,
+    caller: &Caller,
+    tenant: &str,
+    account: &str,
+    time_limit: u64,
+    spec: &JobSpec,
+) -> Result<Vec<Name>, Fault> {
     let Some(text) = &spec.reservation else { return Ok(Vec::new()) };
     let fault = |code: &str, detail: String, help: &str| Fault::new(code, "reservation", detail, help);
     let (tenant, account) = (Name::new(tenant)?, Name::new(account)?);
@@ -240,7 +247,11 @@ fn choose_reservations(rules: &Rules, caller: &Caller, tenant: &str, account: &s
         let row = rules.reservation(name);
         let is_seen = |row: &&ReservationRow| caller.is_platform_admin() || row.spec.access().concerns(tenant.as_str());
         let Some(row) = row.filter(is_seen) else {
-            return Err(fault("reservation_not_found", format!("there is no reservation {name}"), "`berth reservations` lists those that you may use"));
+            return Err(fault(
+                "reservation_not_found",
+                format!("there is no reservation {name}"),
+                "`berth reservations` lists those that you may use",
+            ));
         };
         if !row.spec.access().admits(&tenant, &account, &caller.subject) {
             let detail = format!("the reservation {name} does not take jobs of {} in the account {account}", caller.subject);
@@ -250,7 +261,10 @@ fn choose_reservations(rules: &Rules, caller: &Caller, tenant: &str, account: &s
         let longest = reservation.windows.iter().map(|window| window.end.duration_since(window.start).as_secs()).max().unwrap_or(0);
         if !reservation.is_flex && time_limit > longest.unsigned_abs() {
             let most = berth_model::amount::format_time_limit(longest.unsigned_abs());
-            let detail = format!("a job of {} does not fit into the reservation {name}, which lasts {most}", berth_model::amount::format_time_limit(time_limit));
+            let detail = format!(
+                "a job of {} does not fit into the reservation {name}, which lasts {most}",
+                berth_model::amount::format_time_limit(time_limit)
+            );
             return Err(fault("reservation_too_short", detail, "ask for a shorter time limit"));
         }
         if !names.contains(&row.spec.name) {

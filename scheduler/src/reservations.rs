@@ -70,7 +70,9 @@ fn decide(row: &ReservationRow, world: Option<&ReserveWorld>, now: Timestamp) ->
 /// It lasts, and no job has run in it for so long, since it began or since the last one ended.
 fn is_idle(row: &ReservationRow, window: Window, after: u64, now: Timestamp) -> bool {
     let since = row.idle_since.max(window.start);
-    row.running == 0 && now >= window.start && now.duration_since(since) >= SignedDuration::from_secs(i64::try_from(after).unwrap_or(i64::MAX))
+    row.running == 0
+        && now >= window.start
+        && now.duration_since(since) >= SignedDuration::from_secs(i64::try_from(after).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]
@@ -85,7 +87,16 @@ mod tests {
         let window = Window { start: at("2026-12-04T10:00:00Z"), end: at("2026-12-04T11:00:00Z") };
         let spec = serde_json::from_str(&format!(r#"{{"name": "r", "nodes": "n1", "tenants": ["acme"], {fields}}}"#)).unwrap();
         let created = at("2026-12-04T08:00:00Z");
-        ReservationRow { spec, window, parts: Vec::new(), created_by: "root".to_owned(), created_at: created, idle_since: created, running: 0, version: 1 }
+        ReservationRow {
+            spec,
+            window,
+            parts: Vec::new(),
+            created_by: "root".to_owned(),
+            created_at: created,
+            idle_since: created,
+            running: 0,
+            version: 1,
+        }
     }
 
     #[test]

@@ -121,7 +121,8 @@ async fn lock(tx: &mut PgConnection) -> Result<(), StoreError> {
 }
 
 async fn world(tx: &mut PgConnection) -> Result<ReserveWorld, StoreError> {
-    let mut world = ReserveWorld { reservations: rows(tx, None, false).await?.iter().map(ReservationRow::reservation).collect(), ..Default::default() };
+    let mut world =
+        ReserveWorld { reservations: rows(tx, None, false).await?.iter().map(ReservationRow::reservation).collect(), ..Default::default() };
     for event in feed::nodes(tx, None).await?.into_iter().chain(feed::partitions(tx).await?) {
         match event {
             Event::Node(node) => world.nodes.push(*node),
@@ -278,13 +279,15 @@ impl Db {
             match tended {
                 None => continue,
                 Some(Tended::Changed { window, parts }) => {
-                    sqlx::query("update reservations set start_time = $2, end_time = $3, parts = $4, version = version + 1 where name = $1")
-                        .bind(name)
-                        .bind(At(window.start))
-                        .bind(At(window.end))
-                        .bind(Json(&parts))
-                        .execute(&mut *tx)
-                        .await?;
+                    sqlx::query(
+                        "update reservations set start_time = $2, end_time = $3, parts = $4, version = version + 1 where name = $1",
+                    )
+                    .bind(name)
+                    .bind(At(window.start))
+                    .bind(At(window.end))
+                    .bind(Json(&parts))
+                    .execute(&mut *tx)
+                    .await?;
                     changed(&mut tx, name, "tended").await?;
                 }
                 Some(Tended::Gone { reason }) => remove(&mut tx, row, &reason).await?,
@@ -307,7 +310,8 @@ impl Db {
     pub(crate) async fn maintained_nodes(&self) -> Result<Vec<String>, StoreError> {
         let now = Timestamp::now();
         let lasting = self.reservations().await?.into_iter().filter(|row| row.window.start <= now && now < row.window.end);
-        let maintained = lasting.map(|row| row.reservation()).filter(|reservation| reservation.is_maintenance && reservation.float_seconds.is_none());
+        let maintained =
+            lasting.map(|row| row.reservation()).filter(|reservation| reservation.is_maintenance && reservation.float_seconds.is_none());
         Ok(maintained.flat_map(|reservation| reservation.nodes()).map(NodeName::into_string).collect())
     }
 
@@ -315,16 +319,21 @@ impl Db {
     pub async fn reservation_counts(&self) -> Result<Vec<(String, bool, &'static str, i64, i64)>, StoreError> {
         let now = Timestamp::now();
         let mut connection = self.pool.acquire().await?;
-        let lasting: Vec<ReservationRow> =
-            rows(&mut connection, None, false).await?.into_iter().filter(|row| row.spec.float_seconds.is_none() && row.window.start <= now && now < row.window.end).collect();
+        let lasting: Vec<ReservationRow> = rows(&mut connection, None, false)
+            .await?
+            .into_iter()
+            .filter(|row| row.spec.float_seconds.is_none() && row.window.start <= now && now < row.window.end)
+            .collect();
         if lasting.is_empty() {
             return Ok(Vec::new());
         }
-        let sizes: Vec<(String, i64, i64)> =
-            sqlx::query_as("select name, jsonb_array_length(inventory->'cpus')::bigint, jsonb_array_length(inventory->'gpus')::bigint from nodes")
-                .fetch_all(&mut *connection)
-                .await?;
-        let sizes: std::collections::BTreeMap<String, (i64, i64)> = sizes.into_iter().map(|(name, cpus, gpus)| (name, (cpus, gpus))).collect();
+        let sizes: Vec<(String, i64, i64)> = sqlx::query_as(
+            "select name, jsonb_array_length(inventory->'cpus')::bigint, jsonb_array_length(inventory->'gpus')::bigint from nodes",
+        )
+        .fetch_all(&mut *connection)
+        .await?;
+        let sizes: std::collections::BTreeMap<String, (i64, i64)> =
+            sizes.into_iter().map(|(name, cpus, gpus)| (name, (cpus, gpus))).collect();
         let used: Vec<(String, i64, i64, i64)> = sqlx::query_as(
             "select a.reservation, count(distinct s.node), coalesce(sum(jsonb_array_length(s.allocation->'cpus')), 0)::bigint,
                  coalesce(sum(jsonb_array_length(s.allocation->'gpus')), 0)::bigint
@@ -360,12 +369,11 @@ async fn remove(tx: &mut PgConnection, row: &ReservationRow, reason: &str) -> Re
     use berth_model::reservation::ReservationFlag::NoHoldJobsAfterEnd;
     let name = row.spec.name.as_str();
     let hold = (!row.spec.has(NoHoldJobsAfterEnd)).then_some(Hold::User.as_str());
-    let waiting: Vec<i64> = sqlx::query_scalar(
-        "select job_id from jobs where state = 'pending' and planning->'reservations' ? $1 order by job_id for update",
-    )
-    .bind(name)
-    .fetch_all(&mut *tx)
-    .await?;
+    let waiting: Vec<i64> =
+        sqlx::query_scalar("select job_id from jobs where state = 'pending' and planning->'reservations' ? $1 order by job_id for update")
+            .bind(name)
+            .fetch_all(&mut *tx)
+            .await?;
     let touched: Vec<i64> = sqlx::query_scalar(
         "update jobs set planning = jsonb_set(planning, '{reservations}', (planning->'reservations') - $2),
              hold = case when planning->'reservations' <@ jsonb_build_array($2::text) then coalesce(hold, $3) else hold end,

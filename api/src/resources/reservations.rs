@@ -116,10 +116,7 @@ async fn update(
         return Err(Fault::new("name_mismatch", "name", "a reservation keeps its name", "make another one in its place").into());
     }
     check(&app, &mut spec).await?;
-    let row = app
-        .db
-        .update_reservation(name.as_str(), version.or(Some(found.version)), |row, world| change(row, world, spec))
-        .await?;
+    let row = app.db.update_reservation(name.as_str(), version.or(Some(found.version)), |row, world| change(row, world, spec)).await?;
     app.catalog.forget_rules();
     let version = row.version;
     Ok(Tagged(show(&caller, row), version))
@@ -161,7 +158,8 @@ async fn check(app: &App, spec: &mut ReservationSpec) -> Answer<()> {
     if let Some(partition) = &spec.partition
         && app.catalog.rules().await?.partition(partition.as_str()).is_none()
     {
-        let fault = Fault::new("partition_not_found", "partition", format!("there is no partition {partition}"), "GET /v1/partitions lists them");
+        let fault =
+            Fault::new("partition_not_found", "partition", format!("there is no partition {partition}"), "GET /v1/partitions lists them");
         return Err(fault.into());
     }
     Ok(())
@@ -179,9 +177,9 @@ fn ground(world: &ReserveWorld) -> ReserveGround {
 fn unavailable(shortage: Shortage) -> Problem {
     let conflicts = if shortage.conflicts.is_empty() { String::new() } else { format!(": {}", shortage.conflicts.join("; ")) };
     let detail = format!("{} are asked for, and there are {}{conflicts}", shortage.wanted, shortage.found);
-    Problem::new(StatusCode::CONFLICT, "nodes_unavailable", detail)
-        .field("nodes")
-        .help("choose other nodes or another time; the flag ignore_jobs takes nodes on which jobs run, overlap those that others have reserved")
+    Problem::new(StatusCode::CONFLICT, "nodes_unavailable", detail).field("nodes").help(
+        "choose other nodes or another time; the flag ignore_jobs takes nodes on which jobs run, overlap those that others have reserved",
+    )
 }
 
 /// The caller may see it: platform admins all, tenant admins those that concern their tenant, others those that they may use.

@@ -130,6 +130,7 @@ const POLICY: &[Known] = &[
     (&["killwait", "killwaitseconds"], "kill_wait_seconds", Kind::Seconds),
     (&["requeuedelayseconds"], "requeue_delay_seconds", Kind::Seconds),
     (&["decisionkeepseconds"], "decision_keep_seconds", Kind::Seconds),
+    (&["resvoverrun", "reservationoverrunseconds"], "reservation_overrun_seconds", Kind::Seconds),
     (&["preempttype", "preemptby"], "preempt_by", Kind::PreemptType),
     (&["preemptmode"], "preempt_mode", Kind::Text),
     (&["preemptexempttime", "preemptexemptseconds"], "preempt_exempt_seconds", Kind::Seconds),

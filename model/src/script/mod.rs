@@ -14,9 +14,9 @@ mod values;
 mod when;
 mod words;
 
-pub use when::instant;
 pub use options::{OptionInfo, ValueKind, all_options, find_option};
 pub use pattern::{PatternFields, expand_pattern};
+pub use when::instant;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
