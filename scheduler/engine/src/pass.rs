@@ -257,7 +257,10 @@ impl<'a> Pass<'a> {
     pub fn start(&mut self, queued: &Queued, array_index: Option<u32>, fit: &Fit, found: &Found) -> Result<Start, Causes> {
         let charge = self.charge(queued, fit, found)?;
         let mut nodes = Vec::with_capacity(found.parts.len());
-        for (at, share) in &found.parts {
+        // Views are numbered behind all nodes; a gang's nodes go in their natural order.
+        let mut parts = found.parts.clone();
+        parts.sort_by_key(|(at, _)| self.fleet.real(*at));
+        for (at, share) in &parts {
             let held = self.held(found.key, fit, found.at, *at, *share, queued.length);
             let allocation = place::allocate(self.fleet, *at, &held.amount, share.tasks);
             self.fleet.hold(*at, Holding::of(queued.job, array_index, true, held.to, &allocation));

@@ -197,9 +197,10 @@ impl Reserved<'_> {
         vias.filter_map(first).collect()
     }
 
-    /// What nobody holds on a node, reserved or not.
+    /// What nobody outside of reservations holds on a node: jobs inside are there because of these.
     fn unheld(&self, at: NodeIdx) -> Amount {
-        let held = self.fleet.holdings(at).iter().fold(Amount::default(), |sum, holding| sum.plus(&holding.amount));
+        let outside = self.fleet.holdings(at).iter().filter(|holding| holding.via.is_none());
+        let held = outside.fold(Amount::default(), |sum, holding| sum.plus(&holding.amount));
         self.fleet.class(self.fleet.real(at)).total.minus(&held)
     }
 
