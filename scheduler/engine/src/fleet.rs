@@ -216,6 +216,11 @@ impl Fleet {
         std::iter::once(self.real(at)).chain(self.views(at).iter().copied())
     }
 
+    /// Nodes of which reservations keep something, ascending.
+    pub fn reserved(&self) -> impl Iterator<Item = NodeIdx> + '_ {
+        (0..).zip(&self.views).filter(|(_, views)| !views.is_empty()).map(|(at, _)| at)
+    }
+
     /// The reservation's place in the list.
     pub fn via(&self, reservation: &Name) -> Option<u32> {
         self.reservations.binary_search_by(|kept| kept.name.cmp(reservation)).ok().map(|at| at as u32)

@@ -142,23 +142,24 @@ impl Reserved<'_> {
     }
 
     fn kept_out_on(&self, nodes: usize, needs: &[Option<Amount>], fit: &Fit, until: Micros) -> Option<Verdict> {
-        let (mut open, mut kept) = (0, Vec::new());
-        for at in &fit.candidates.usable {
-            let Some(need) = &needs[self.fleet.nodes[*at as usize].class as usize] else { continue };
-            let windows = self.in_the_way(*at, until);
-            if windows.is_empty() {
-                open += usize::from(self.filling.free[*at as usize].covers(need));
-            } else if self.unheld(*at).covers(need) {
-                kept.push((*at, windows));
-            }
-            if open >= nodes {
-                return None;
+        let mut kept: Vec<Vec<(Micros, Micros, u32)>> = Vec::new();
+        for at in self.fleet.reserved() {
+            let Some(need) = &needs[self.fleet.nodes[at as usize].class as usize] else { continue };
+            let windows = if fit.candidates.usable.binary_search(&at).is_ok() { self.in_the_way(at, until) } else { Vec::new() };
+            if !windows.is_empty() && self.unheld(at).covers(need) {
+                kept.push(windows);
             }
         }
-        if open + kept.len() < nodes {
+        if kept.is_empty() {
             return None;
         }
-        let mut named: Vec<(Micros, Micros, u32)> = kept.iter().flat_map(|(_, windows)| windows.iter().copied()).collect();
+        let classes = fit.candidates.classes.iter().filter_map(|class| Some((*class, needs[*class as usize].as_ref()?)));
+        let ready = classes.flat_map(|(class, need)| self.filling.with_room(class, need)).map(|(_, _, at)| at);
+        let open = ready.filter(|at| fit.candidates.allows(*at) && self.in_the_way(*at, until).is_empty()).take(nodes).count();
+        if open == nodes || open + kept.len() < nodes {
+            return None;
+        }
+        let mut named: Vec<(Micros, Micros, u32)> = kept.into_iter().flatten().collect();
         named.sort_unstable();
         named.dedup();
         let first = *named.first()?;
