@@ -64,6 +64,7 @@ from .page_join_token import PageJoinToken
 from .page_node import PageNode
 from .page_partition import PagePartition
 from .page_qos import PageQos
+from .page_reservation import PageReservation
 from .page_step import PageStep
 from .page_tenant import PageTenant
 from .page_user import PageUser
@@ -100,6 +101,14 @@ from .queue_policy import QueuePolicy
 from .requeue_job import RequeueJob
 from .requeue_mode import RequeueMode
 from .requeue_spec import RequeueSpec
+from .reservation import Reservation
+from .reservation_flag import ReservationFlag
+from .reservation_spec import ReservationSpec
+from .reservation_spec_tres import ReservationSpecTres
+from .reservations_update_body import ReservationsUpdateBody
+from .reserved_part import ReservedPart
+from .reserved_share import ReservedShare
+from .reserved_share_gpus import ReservedShareGpus
 from .resource_request import ResourceRequest
 from .share import Share
 from .shares import Shares
@@ -123,6 +132,7 @@ from .user import User
 from .verdict import Verdict
 from .victim import Victim
 from .whoami import Whoami
+from .window import Window
 
 __all__ = (
     "Account",
@@ -189,6 +199,7 @@ __all__ = (
     "PageNode",
     "PagePartition",
     "PageQos",
+    "PageReservation",
     "PageStep",
     "PageTenant",
     "PageUser",
@@ -225,6 +236,14 @@ __all__ = (
     "RequeueJob",
     "RequeueMode",
     "RequeueSpec",
+    "Reservation",
+    "ReservationFlag",
+    "ReservationSpec",
+    "ReservationSpecTres",
+    "ReservationsUpdateBody",
+    "ReservedPart",
+    "ReservedShare",
+    "ReservedShareGpus",
     "ResourceRequest",
     "Share",
     "Shares",
@@ -248,4 +267,5 @@ __all__ = (
     "Verdict",
     "Victim",
     "Whoami",
+    "Window",
 )
