@@ -13,6 +13,7 @@ use berth_model::resources::{MemoryDemand, Shape};
 use berth_model::state::{Hold, PartitionState};
 use berth_model::{Bytes, Name, NodeName, hostlist, validate};
 use berth_store::jobs::submit::{NewJob, Planning};
+use berth_store::reservations::ReservationRow;
 use jiff::Timestamp;
 
 use crate::App;
@@ -95,14 +96,6 @@ fn build(rules: &Rules, chain: &[(AssociationKey, Terms)], owner: &Owner<'_>, ac
             "leave licenses out",
         ));
     }
-    if let Some(reservation) = &spec.reservation {
-        return Err(Fault::new(
-            "reservation_not_found",
-            "reservation",
-            format!("there is no reservation {reservation}"),
-            "leave reservation out",
-        ));
-    }
     let default_memory = MemoryDemand::PerCpu(partition.default_memory_per_cpu_bytes.unwrap_or(DEFAULT_MEMORY_PER_CPU));
     let shape = spec.resources.shape(default_memory);
     check_nodes(partition, &shape)?;
@@ -110,6 +103,7 @@ fn build(rules: &Rules, chain: &[(AssociationKey, Terms)], owner: &Owner<'_>, ac
     let limits = Limits::of(&rules.policy, partition_qos, qos, chain);
     let time_limit = choose_time_limit(partition, &limits, &shape, &spec)?;
     limits.check(&rules.policy, partition, &shape, time_limit)?;
+    let reservations = choose_reservations(rules, caller, tenant, &account, time_limit, &spec)?;
     let array = spec.array.as_deref().map(str::parse::<ArraySpec>).transpose()?;
     let mut is_singleton = false;
     let mut dependencies = Vec::new();
@@ -127,6 +121,7 @@ fn build(rules: &Rules, chain: &[(AssociationKey, Terms)], owner: &Owner<'_>, ac
         dependency_any: spec.dependency_any,
         is_singleton,
         throttle: array.as_ref().and_then(|a| a.throttle),
+        reservations,
     };
     let name = spec.name.clone().unwrap_or_else(|| default_name(&spec));
     spec.name = Some(name.clone());
@@ -247,6 +242,50 @@ fn choose_qos<'a>(rules: &'a Rules, tenant: &str, partition: &Partition, spec: &
         ));
     }
     Ok(found)
+}
+
+/// The reservations that the job names: each is there, lets it in and lasts long enough at one of its times.
+fn choose_reservations(
+    rules: &Rules,
+    caller: &Caller,
+    tenant: &str,
+    account: &str,
+    time_limit: u64,
+    spec: &JobSpec,
+) -> Result<Vec<Name>, Fault> {
+    let Some(text) = &spec.reservation else { return Ok(Vec::new()) };
+    let fault = |code: &str, detail: String, help: &str| Fault::new(code, "reservation", detail, help);
+    let (tenant, account) = (Name::new(tenant)?, Name::new(account)?);
+    let mut names: Vec<Name> = Vec::new();
+    for name in text.split(',').map(str::trim) {
+        let row = rules.reservation(name);
+        let is_seen = |row: &&ReservationRow| caller.is_platform_admin() || row.spec.access().concerns(tenant.as_str());
+        let Some(row) = row.filter(is_seen) else {
+            return Err(fault(
+                "reservation_not_found",
+                format!("there is no reservation {name}"),
+                "`berth reservations` lists those that you may use",
+            ));
+        };
+        if !row.spec.access().admits(&tenant, &account, &caller.subject) {
+            let detail = format!("the reservation {name} does not take jobs of {} in the account {account}", caller.subject);
+            return Err(fault("reservation_not_allowed", detail, "use another account, or ask an administrator to let you in"));
+        }
+        let reservation = row.reservation();
+        let longest = reservation.windows.iter().map(|window| window.end.duration_since(window.start).as_secs()).max().unwrap_or(0);
+        if !reservation.is_flex && time_limit > longest.unsigned_abs() {
+            let most = berth_model::amount::format_time_limit(longest.unsigned_abs());
+            let detail = format!(
+                "a job of {} does not fit into the reservation {name}, which lasts {most}",
+                berth_model::amount::format_time_limit(time_limit)
+            );
+            return Err(fault("reservation_too_short", detail, "ask for a shorter time limit"));
+        }
+        if !names.contains(&row.spec.name) {
+            names.push(row.spec.name.clone());
+        }
+    }
+    Ok(names)
 }
 
 /// What the job asks for, up to the partition's longest; else the partition's default, or less where limits allow no more.

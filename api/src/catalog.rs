@@ -1,10 +1,13 @@
 //! What admission must know of policy and people, cached for a second: a submission must not cost a query for each of these.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use berth_model::NodeName;
 use berth_model::association::{AssociationKey, Terms};
 use berth_model::policy::{Partition, Policy, Qos};
+use berth_store::reservations::ReservationRow;
 use berth_store::{Db, StoreError};
 
 /// Partitions, QOS and policy as of a moment.
@@ -13,6 +16,9 @@ pub struct Rules {
     pub partitions: Vec<Partition>,
     pub qos: Vec<Qos>,
     pub policy: Policy,
+    pub reservations: Vec<ReservationRow>,
+    /// Which of them have a node.
+    pub reserved: HashMap<NodeName, Vec<usize>>,
 }
 
 impl Rules {
@@ -25,6 +31,10 @@ impl Rules {
             [only] => Some(only),
             _ => None,
         })
+    }
+
+    pub fn reservation(&self, name: &str) -> Option<&ReservationRow> {
+        self.reservations.iter().find(|row| row.spec.name.as_str() == name)
     }
 
     pub fn qos(&self, name: &str) -> Option<&Qos> {
@@ -73,7 +83,12 @@ impl Catalog {
         }
         let partitions = self.db.partitions().await?.into_iter().map(|v| v.value).collect();
         let qos = self.db.qos_list().await?.into_iter().map(|v| v.value).collect();
-        let rules = Arc::new(Rules { partitions, qos, policy: self.db.policy().await?.value });
+        let reservations = self.db.reservations().await?;
+        let mut reserved: HashMap<NodeName, Vec<usize>> = HashMap::new();
+        for (i, row) in reservations.iter().enumerate() {
+            row.reservation().nodes().into_iter().for_each(|node| reserved.entry(node).or_default().push(i));
+        }
+        let rules = Arc::new(Rules { partitions, qos, policy: self.db.policy().await?.value, reservations, reserved });
         *self.rules.lock().expect("no panic while the lock is held") = Some((Instant::now(), rules.clone()));
         Ok(rules)
     }

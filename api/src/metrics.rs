@@ -36,6 +36,14 @@ struct GpuLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReservedLabels {
+    reservation: String,
+    maint: &'static str,
+    resource: &'static str,
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct CauseLabel {
     cause: String,
 }
@@ -54,6 +62,7 @@ pub struct ApiMetrics {
     jobs: Family<JobLabels, Gauge>,
     nodes: Family<StateLabel, Gauge>,
     gpus: Family<GpuLabels, Gauge>,
+    reserved: Family<ReservedLabels, Gauge>,
     connections: Family<StateLabel, Gauge>,
 }
 
@@ -71,6 +80,7 @@ impl Default for ApiMetrics {
         let jobs = Family::<JobLabels, Gauge>::default();
         let nodes = Family::<StateLabel, Gauge>::default();
         let gpus = Family::<GpuLabels, Gauge>::default();
+        let reserved = Family::<ReservedLabels, Gauge>::default();
         let connections = Family::<StateLabel, Gauge>::default();
         registry.register("http_request_seconds", "Time to answer requests, by operation and status", requests.clone());
         registry.register("job_submissions", "Jobs submitted through this replica", submissions.clone());
@@ -78,8 +88,9 @@ impl Default for ApiMetrics {
         registry.register("jobs", "Live jobs by state and partition", jobs.clone());
         registry.register("nodes", "Nodes by state", nodes.clone());
         registry.register("gpus", "GPUs by type and state", gpus.clone());
+        registry.register("reserved", "What reservations that last have, by what is used and idle", reserved.clone());
         registry.register("db_pool_connections", "Connections to Postgres", connections.clone());
-        ApiMetrics { registry: Mutex::new(registry), requests, submissions, launch_failures, jobs, nodes, gpus, connections }
+        ApiMetrics { registry: Mutex::new(registry), requests, submissions, launch_failures, jobs, nodes, gpus, reserved, connections }
     }
 }
 
@@ -125,6 +136,16 @@ impl ApiMetrics {
             self.nodes.clear();
             for (state, count) in counts {
                 self.nodes.get_or_create(&StateLabel { state }).set(count);
+            }
+        }
+        if let Ok(counts) = db.reservation_counts().await {
+            self.reserved.clear();
+            for (reservation, is_maintenance, resource, all, used) in counts {
+                let maint = if is_maintenance { "true" } else { "false" };
+                for (state, count) in [("used", used), ("idle", (all - used).max(0))] {
+                    let labels = ReservedLabels { reservation: reservation.clone(), maint, resource, state };
+                    self.reserved.get_or_create(&labels).set(count);
+                }
             }
         }
         if let Ok(counts) = db.gpu_counts().await {

@@ -6,7 +6,7 @@ use common::{Stack, until};
 use serde_json::{Value, json};
 
 /// What names acme's objects; none of it may be seen by others.
-const SECRETS: [&str; 4] = ["secret-job", "secret-account", "secret-user", "secret-label"];
+const SECRETS: [&str; 5] = ["secret-job", "secret-account", "secret-user", "secret-label", "secret-reservation"];
 
 /// A body with which the operation would be accepted on an object of one's own.
 fn body(operation: &str) -> Value {
@@ -18,6 +18,7 @@ fn body(operation: &str) -> Value {
         "steps_open" => json!({ "command": ["true"] }),
         "accounts_put" => json!({ "description": "taken" }),
         "nodes_drain" => json!({ "reason": "taken" }),
+        "reservations_create" => json!({ "name": "third", "duration_seconds": 600, "node_count": 1, "tenants": ["other"] }),
         "tenants_create" => json!({ "name": "third" }),
         _ => json!({}),
     }
@@ -61,6 +62,10 @@ async fn no_route_shows_changes_or_betrays_another_tenants_objects() {
         let (status, answer) = stack.call(method, path, &admin, Some(body)).await;
         assert!(status < 300, "{path}: {answer}");
     }
+    let root = stack.token("root", "acme", "platform_admin");
+    let reservation = json!({ "name": "secret-reservation", "start": "2040-01-01T00:00:00Z", "duration_seconds": 600, "node_count": 1, "users": ["acme/secret-user"] });
+    let (status, answer) = stack.call("POST", "/v1/reservations", &root, Some(reservation)).await;
+    assert_eq!(status, 201, "{answer}");
     let owner = stack.token("secret-user", "acme", "user");
     let job = json!({
         "name": "secret-job", "account": "secret-account", "command": ["sh", "-c", "echo secret-job; sleep 60"],
@@ -92,6 +97,7 @@ async fn no_route_shows_changes_or_betrays_another_tenants_objects() {
                 .replace("{partition}", "main")
                 .replace("{qos}", "normal")
                 .replace("{simulation_id}", "1")
+                .replace("{reservation}", "secret-reservation")
                 .replace("{id}", "0198f7a0-0000-7000-8000-000000000000");
             assert!(!real.contains('{'), "the walk does not know how to fill in {path}");
             walked += 1;
@@ -114,6 +120,9 @@ async fn no_route_shows_changes_or_betrays_another_tenants_objects() {
                 assert_eq!(status, absent_status, "{method} {real}");
                 assert_eq!(neutral(&text, &job.to_string()), neutral(&absent_text, "987654"), "{method} {real}");
             }
+            if path.contains("{reservation}") {
+                assert!(matches!(status, 403 | 404), "{method} {real} gave {status}: {text}");
+            }
             if path.contains("{tenant}") {
                 assert!(matches!(status, 403 | 404), "{method} {real} gave {status}: {text}");
             }
@@ -124,7 +133,7 @@ async fn no_route_shows_changes_or_betrays_another_tenants_objects() {
                 let (status, named) = walk.call(&method, &format!("{real}?tenant=acme"), id).await;
                 // Of what belongs to no tenant one sees as much as without the name.
                 let is_shared = status == 200
-                    && ["nodes_list", "partitions_list", "qos_list"].contains(&id)
+                    && ["nodes_list", "partitions_list", "qos_list", "reservations_list"].contains(&id)
                     && !named.contains(&format!("\"jobs\":[{job}"));
                 assert!(is_shared || (400..500).contains(&status), "{method} {real}?tenant=acme gave {status}: {named}");
             }

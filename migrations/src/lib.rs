@@ -8,6 +8,7 @@ mod fair_share;
 mod initial;
 mod power;
 mod preemption;
+mod reservations;
 mod simulations;
 
 /// All migrations, oldest first.
@@ -22,6 +23,7 @@ impl MigratorTrait for Migrator {
             Box::new(fair_share::Migration),
             Box::new(simulations::Migration),
             Box::new(preemption::Migration),
+            Box::new(reservations::Migration),
             Box::new(power::Migration),
         ]
     }

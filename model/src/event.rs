@@ -11,6 +11,7 @@ use crate::dependency::DependencyStatus;
 use crate::node::Node;
 use crate::policy::{Partition, Policy, Qos};
 use crate::preemption::{Claim, Preempted};
+use crate::reservation::Reservation;
 use crate::resources::{NodeAllocation, Shape};
 use crate::state::{Hold, JobState};
 use crate::tres::Charge;
@@ -42,6 +43,8 @@ pub enum Event {
     /// A job that ended or vanished: it holds nothing any more.
     JobGone(JobId),
     RecentRuns(RecentRuns),
+    /// All reservations there are; those not among them are gone.
+    Reservations(Vec<Reservation>),
 }
 
 /// How long a user's last jobs ran, whatever ended them: what run times are predicted from. Where none is told, a job is taken to run up to its time limit.
@@ -101,6 +104,9 @@ pub struct JobSnapshot {
     /// What others were preempted for, while the job is pending.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<Claim>,
+    /// Reservations that it names: it starts in one of them, the first of equals in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reservations: Vec<Name>,
 }
 
 /// An array whose tasks have not all started: the row stands for the tasks in `pending`.
@@ -133,4 +139,7 @@ pub struct RunningAttempt {
     /// It was told to stop, to make room.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preempted: Option<Preempted>,
+    /// In which it started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<Name>,
 }

@@ -341,6 +341,10 @@ pub struct Policy {
     pub preempt_mode: PreemptMode,
     /// A job is safe for so long after it started.
     pub preempt_exempt_seconds: Seconds,
+    /// Jobs that run on when their reservation has ended are stopped so long after its end (ResvOverRun); absent: they may go on up to their
+    /// time limits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reservation_overrun_seconds: Option<Seconds>,
     /// How the queue is walked; absent: equal priorities by submission, and a planned start for every job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueuePolicy>,
@@ -447,6 +451,7 @@ impl Default for Policy {
             preempt_by: PreemptBy::Off,
             preempt_mode: PreemptMode::Requeue,
             preempt_exempt_seconds: 0,
+            reservation_overrun_seconds: None,
             queue: None,
             power: None,
             resume_timeout_seconds: 300,

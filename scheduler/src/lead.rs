@@ -22,6 +22,7 @@ use tokio::sync::watch;
 use crate::accounts::{self, ShareTrees};
 use crate::power::Power;
 use crate::record::Recorder;
+use crate::reservations;
 use crate::written::Written;
 use crate::{SchedulerConfig, SchedulerMetrics};
 
@@ -67,6 +68,7 @@ pub async fn lead(db: &Db, lease: &mut Lease, config: &SchedulerConfig, stopping
             lease.renew().await?;
             term.lose_silent_nodes(lease).await?;
             power.keep(db, lease.epoch(), &term.policy).await?;
+            reservations::tend(db, lease.epoch(), &term.policy, &mut term.nodes_seen_at).await?;
             let events = accounts::fold_ended(db, lease.epoch(), &term.policy).await?;
             term.apply(events)?;
             is_changed |= term.keep_record(lease).await?;
@@ -122,6 +124,8 @@ struct Term<'a> {
     full: Option<(Instant, Duration)>,
     checkpoint_at: Instant,
     purged_at: Option<Instant>,
+    /// When nodes were last looked at for reservations.
+    nodes_seen_at: Option<Instant>,
 }
 
 impl<'a> Term<'a> {
@@ -140,6 +144,7 @@ impl<'a> Term<'a> {
             full: None,
             checkpoint_at: Instant::now(),
             purged_at: None,
+            nodes_seen_at: None,
         };
         term.checkpoint(events)?;
         Ok(term)
@@ -241,6 +246,7 @@ impl<'a> Term<'a> {
                 array_index: s.array_index,
                 nodes: s.nodes.clone(),
                 charge: s.charge.clone(),
+                reservation: s.reservation.clone(),
                 run_id: self.run_ids.issue(unix_ms),
             })
             .collect();

@@ -8,6 +8,7 @@ mod lead;
 mod metrics;
 pub mod power;
 pub mod record;
+mod reservations;
 mod written;
 
 use std::sync::Arc;

@@ -21,7 +21,7 @@ use sqlx::{FromRow, PgConnection};
 use crate::db::At;
 use crate::jobs::submit::{Planning, indices_of};
 use crate::{Db, StoreError};
-use crate::{shares, usage};
+use crate::{reservations, shares, usage};
 
 /// How far the feed has been read: the transaction id below which all is known, as text of `xid8`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +49,7 @@ impl Db {
         sqlx::query("set transaction isolation level repeatable read read only").execute(&mut *tx).await?;
         let xid: i64 = sqlx::query_scalar("select pg_snapshot_xmin(pg_current_snapshot())::text::bigint").fetch_one(&mut *tx).await?;
         let mut events = cluster(&mut tx).await?;
+        events.push(reservations::event(&mut tx).await?);
         events.push(Event::Usage { rows: usage::rows(&mut tx).await?, counted: Vec::new() });
         events.extend(jobs(&mut tx, None).await?);
         tx.commit().await?;
@@ -93,18 +94,22 @@ impl Db {
         let mut changed_jobs = BTreeSet::new();
         let mut changed_nodes = BTreeSet::new();
         let mut changed_tenants = BTreeSet::new();
-        let mut is_policy_changed = false;
+        let (mut is_policy_changed, mut are_reservations_changed) = (false, false);
         for row in &rows {
             changed_jobs.extend(row.job_id);
             changed_nodes.extend(row.node.clone().filter(|_| row.kind.starts_with("node.")));
             changed_tenants.extend(row.tenant.clone().filter(|_| row.kind == "shares.changed"));
             is_policy_changed |= row.kind.starts_with("policy.");
+            are_reservations_changed |= row.kind == "reservation.changed";
         }
         let mut events = Vec::new();
         if is_policy_changed {
             events.push(policy(&mut connection).await?);
             events.extend(partitions(&mut connection).await?);
             events.extend(qos(&mut connection).await?);
+        }
+        if are_reservations_changed {
+            events.push(reservations::event(&mut connection).await?);
         }
         if !changed_tenants.is_empty() {
             let names: Vec<String> = changed_tenants.into_iter().collect();
@@ -159,7 +164,7 @@ async fn policy(connection: &mut PgConnection) -> Result<Event, StoreError> {
     Ok(Event::Policy(spec.map(|s| s.0).unwrap_or_default()))
 }
 
-async fn partitions(connection: &mut PgConnection) -> Result<Vec<Event>, StoreError> {
+pub(crate) async fn partitions(connection: &mut PgConnection) -> Result<Vec<Event>, StoreError> {
     let rows: Vec<Json<Partition>> = sqlx::query_scalar("select spec from partitions order by name").fetch_all(connection).await?;
     Ok(rows.into_iter().map(|r| Event::Partition(r.0)).collect())
 }
@@ -169,7 +174,7 @@ async fn qos(connection: &mut PgConnection) -> Result<Vec<Event>, StoreError> {
     Ok(rows.into_iter().map(|r| Event::Qos(r.0)).collect())
 }
 
-async fn nodes(connection: &mut PgConnection, only: Option<&[String]>) -> Result<Vec<Event>, StoreError> {
+pub(crate) async fn nodes(connection: &mut PgConnection, only: Option<&[String]>) -> Result<Vec<Event>, StoreError> {
     let rows: Vec<NodeFields> = sqlx::query_as(
         "select name, inventory, features, weight, is_down, flags, reason from nodes where $1::text[] is null or name = any($1) order by name",
     )
@@ -234,6 +239,7 @@ struct LiveJob {
     is_requeueable: bool,
     preempted: Option<Json<Preempted>>,
     claim: Option<Json<Claim>>,
+    reservation: Option<String>,
     charge: Option<Json<Charge>>,
     held: Option<Json<Vec<NodeAllocation>>>,
     dependencies: Option<Json<Vec<DependencyFields>>>,
@@ -246,7 +252,7 @@ pub(crate) async fn jobs(connection: &mut PgConnection, only: Option<&[i64]>) ->
              j.site_factor, j.submit_time, j.accrues_since, j.not_before, j.deadline, j.is_expedited, j.failed_nodes, j.array_pending::text as array_pending,
              case when j.array_total is not null then (select count(*) from jobs t where t.array_job_id = j.job_id
                  and t.state in ('allocated', 'running', 'suspended', 'completing')) end as array_running,
-             j.attempt, a.allocated_at, a.started_at, a.charge, a.checkpoint_at, a.preempted, case when j.state = 'pending' then j.claim end as claim,
+             j.attempt, a.allocated_at, a.started_at, a.charge, a.checkpoint_at, a.preempted, a.reservation, case when j.state = 'pending' then j.claim end as claim,
              coalesce(j.spec->'requeue'->>'mode', 'requeue') <> 'never'
                  and j.restarts < coalesce((j.spec->'requeue'->>'max_restarts')::bigint, $2) as is_requeueable,
              case when j.state <> 'pending' then (select jsonb_agg(s.allocation order by s.node_index) from assignments s
@@ -297,6 +303,7 @@ impl LiveJob {
         for node in &self.failed_nodes {
             excluded_nodes.insert(node_name(node)?);
         }
+        let reservation = self.reservation.as_deref().map(name).transpose()?;
         let attempt = self.allocated_at.filter(|_| state.is_active()).map(|allocated_at| RunningAttempt {
             number: self.attempt as u32,
             allocated_at: allocated_at.0,
@@ -306,6 +313,7 @@ impl LiveJob {
             checkpoint_at: self.checkpoint_at.map(|at| at.0),
             is_requeueable: self.is_requeueable,
             preempted: self.preempted.map(|p| p.0),
+            reservation,
         });
         let mut dependencies =
             self.dependencies.map(|d| d.0).unwrap_or_default().into_iter().map(dependency_status).collect::<Result<Vec<_>, _>>()?;
@@ -345,6 +353,7 @@ impl LiveJob {
             }),
             attempt,
             claim: self.claim.map(|c| c.0),
+            reservations: planning.reservations,
         })
     }
 }

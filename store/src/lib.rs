@@ -22,6 +22,7 @@ pub mod plan;
 pub mod power;
 pub mod preempt;
 pub mod reports;
+pub mod reservations;
 pub mod settle;
 pub mod shares;
 pub mod simulations;

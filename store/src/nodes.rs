@@ -193,11 +193,13 @@ impl Db {
 
     /// Nodes by state and flags, for metrics: (is_down, flags, busy, count).
     pub async fn node_counts(&self) -> Result<Vec<(String, i64)>, StoreError> {
+        let maintained = self.maintained_nodes().await?;
         Ok(sqlx::query_as(
-            "select case when is_down then 'down' when flags @> array['drain'] then 'drain'
+            "select case when is_down then 'down' when flags @> array['drain'] then 'drain' when name = any($1) then 'maint'
                      when exists (select from assignments a where a.node = n.name) then 'busy' else 'idle' end, count(*)
              from nodes n group by 1 order by 1",
         )
+        .bind(maintained)
         .fetch_all(&self.pool)
         .await?)
     }

@@ -7,7 +7,7 @@ use berth_model::state::JobState;
 use berth_model::step::{NodeStep, StopReason, deciding_step};
 use berth_model::tres::Charge;
 use berth_model::verdict::{Decision, JobVerdict};
-use berth_model::{JobId, RunId};
+use berth_model::{JobId, Name, RunId};
 
 use crate::db::At;
 use crate::events::{self, NewEvent};
@@ -25,6 +25,8 @@ pub struct NewAttempt {
     pub array_index: Option<u32>,
     pub nodes: Vec<NodeAllocation>,
     pub charge: Charge,
+    /// In which it runs.
+    pub reservation: Option<Name>,
     pub run_id: RunId,
 }
 
@@ -181,6 +183,7 @@ async fn write_attempts(
         attempts.3.push(serde_json::to_string(&names)?);
         attempts.4.push(serde_json::to_string(&start.nodes)?);
         attempts.5.push(serde_json::to_string(&start.charge)?);
+        attempts.6.push(start.reservation.as_ref().map(|name| name.as_str().to_owned()));
         // A gang of one is ready when its only node is: it goes without asking.
         let phase = if start.nodes.len() == 1 { "go" } else { "prepare" };
         for (position, node) in start.nodes.iter().enumerate() {
@@ -213,10 +216,10 @@ async fn write_attempts(
     }
     let nodes = assignments.0.clone();
     sqlx::query(
-        "insert into attempts (job_id, attempt, run_id, nodes, allocation, charge, decision)
-         select u.job_id, u.attempt, u.run_id, array(select json_array_elements_text(u.nodes::json)), u.allocation::jsonb, u.charge::jsonb, $7
-         from unnest($1::bigint[], $2::int[], $3::text[], $4::text[], $5::text[], $6::text[])
-             as u (job_id, attempt, run_id, nodes, allocation, charge)",
+        "insert into attempts (job_id, attempt, run_id, nodes, allocation, charge, reservation, decision)
+         select u.job_id, u.attempt, u.run_id, array(select json_array_elements_text(u.nodes::json)), u.allocation::jsonb, u.charge::jsonb, u.reservation, $8
+         from unnest($1::bigint[], $2::int[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
+             as u (job_id, attempt, run_id, nodes, allocation, charge, reservation)",
     )
     .bind(attempts.0)
     .bind(attempts.1)
@@ -224,6 +227,7 @@ async fn write_attempts(
     .bind(attempts.3)
     .bind(attempts.4)
     .bind(attempts.5)
+    .bind(attempts.6)
     .bind(sqlx::types::Json(decision))
     .execute(&mut *tx)
     .await?;
@@ -269,7 +273,7 @@ async fn write_attempts(
     Ok(nodes)
 }
 
-type AttemptColumns = (Vec<i64>, Vec<i32>, Vec<String>, Vec<String>, Vec<String>, Vec<String>);
+type AttemptColumns = (Vec<i64>, Vec<i32>, Vec<String>, Vec<String>, Vec<String>, Vec<String>, Vec<Option<String>>);
 
 fn first_step(row: &SplitTask, nodes: &[NodeAllocation]) -> Vec<NodeStep> {
     if row.is_script {

@@ -189,7 +189,7 @@ impl Db {
         .ok_or_else(|| StoreError::NotFound(format!("node {node}")))?;
         let assignments: Vec<AssignmentRow> = sqlx::query_as(
             "select s.job_id, s.attempt, s.node_index, s.phase, s.stop_reason, s.grace_seconds, s.allocation as here,
-                 a.run_id, a.allocation, j.tenant, j.account, j.user_name, j.partition, j.qos, j.spec, j.submit_time, j.time_limit, j.restarts,
+                 a.run_id, a.allocation, a.reservation, j.tenant, j.account, j.user_name, j.partition, j.qos, j.spec, j.submit_time, j.time_limit, j.restarts,
                  j.array_job_id, j.array_index,
                  (select p.spec->>'array' from jobs p where p.job_id = j.array_job_id) as array_spec,
                  (select array_agg(n.address order by o.ord) from unnest(a.nodes) with ordinality o(name, ord) left join nodes n on n.name = o.name) as addresses
@@ -257,6 +257,7 @@ struct AssignmentRow {
     partition: String,
     qos: String,
     spec: Json<JobSpec>,
+    reservation: Option<String>,
     submit_time: At,
     time_limit: i64,
     restarts: i32,
@@ -311,7 +312,8 @@ impl AssignmentRow {
                 user: self.user_name,
                 partition: self.partition,
                 qos: self.qos,
-                spec: self.spec.0,
+                // Of those that it names, or that attracted it: the one it runs in.
+                spec: JobSpec { reservation: self.reservation, ..self.spec.0 },
                 submit_time: self.submit_time.0,
                 time_limit_seconds: self.time_limit.max(0) as u64,
                 restarts: self.restarts as u32,

@@ -268,6 +268,10 @@ fn headline(verdict: &Verdict) -> String {
         "resources" if !holders.is_empty() => format!("It waits for resources that {holders} use: it needs {need}; there is {have}."),
         "resources" => format!("It waits for resources: it needs {need}; there is {have}."),
         "nodes_unavailable" => format!("It waits for {object}: {have}."),
+        "reservation_not_started" => format!("It waits for {object} to begin{until}."),
+        "reservation_nodes_busy" => format!("It waits for nodes of {object}{until}: it needs {need}; there is {have}."),
+        "reservation_too_short" => format!("It does not fit into {object}: it asks for {need}, and there is {have}."),
+        "reserved" => format!("It stays out of {holders}: {have}."),
         code if code.starts_with("held") => {
             format!("It is held; {}.", verdict.advice.as_deref().unwrap_or(&verdict.rule).trim_end_matches('.'))
         }

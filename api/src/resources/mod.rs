@@ -18,6 +18,7 @@ pub mod partitions;
 pub mod policy;
 pub mod priorities;
 pub mod qos;
+pub mod reservations;
 pub mod shares;
 pub mod simulations;
 pub mod steps;
@@ -43,6 +44,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(partitions::routes())
         .merge(qos::routes())
         .merge(policy::routes())
+        .merge(reservations::routes())
         .merge(shares::routes())
         .merge(priorities::routes())
         .merge(nodes::routes())

@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::reservations;
 use super::tenants::check_text;
 use crate::App;
 use crate::auth::Caller;
@@ -26,8 +27,11 @@ pub struct Node {
     pub state: NodeState,
     /// State and flags in one word, as operators say it: `mixed`, `draining`, `drained`, `powered_down`, …
     pub status: String,
-    /// `drain`, `fail`, … on top of the state.
+    /// `drain`, `fail`, …, and `reserved` or `maint` while a reservation of it lasts, on top of the state.
     pub flags: Vec<String>,
+    /// Reservations of it that last, as far as the caller may see them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<String>,
     /// Why it is drained or down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -88,11 +92,13 @@ async fn show(app: &App, caller: &Caller, row: NodeRow) -> Answer<Node> {
         Some(tenant) => app.db.jobs_of_tenant(&tenant, &jobs).await?,
     };
     let other_jobs = (jobs.len() - own.len()) as u32;
+    let (flags, reservation) = reserved(app, caller, &row).await?;
     Ok(Node {
         name: row.name,
         state,
         status: status.to_owned(),
-        flags: row.flags,
+        flags,
+        reservation,
         reason: row.reason,
         features: row.features,
         weight: row.weight.max(0) as u32,
@@ -109,6 +115,27 @@ async fn show(app: &App, caller: &Caller, row: NodeRow) -> Answer<Node> {
         clock_skew_ms: row.clock_skew_ms,
         registered_at: row.registered_at.0,
     })
+}
+
+/// The node's flags with those of reservations that last, and the names of these.
+async fn reserved(app: &App, caller: &Caller, row: &NodeRow) -> Answer<(Vec<String>, Option<String>)> {
+    let rules = app.catalog.rules().await?;
+    let now = Timestamp::now();
+    let (mut flags, mut names) = (row.flags.clone(), Vec::new());
+    let known = row.name.parse::<NodeName>().ok().and_then(|name| rules.reserved.get(&name));
+    for reservation in known.into_iter().flatten().filter_map(|at| rules.reservations.get(*at)) {
+        if reservation.spec.float_seconds.is_some() || now < reservation.window.start || reservation.window.end <= now {
+            continue;
+        }
+        let flag = reservations::node_flag(reservation).to_owned();
+        if !flags.contains(&flag) {
+            flags.push(flag);
+        }
+        if reservations::concerns(app, caller, reservation).await? {
+            names.push(reservation.spec.name.to_string());
+        }
+    }
+    Ok((flags, Some(names.join(",")).filter(|names| !names.is_empty())))
 }
 
 /// List nodes.

@@ -196,6 +196,12 @@ pub enum UserCommand {
         #[command(subcommand)]
         command: Option<NamedCommand>,
     },
+    /// Show reservations, or make, change and delete them (administrators of the platform).
+    #[command(visible_alias = "reservation")]
+    Reservations {
+        #[command(subcommand)]
+        command: Option<ReservationCommand>,
+    },
     /// Show the cluster's weights and rules, or set them.
     Policy {
         #[command(subcommand)]
@@ -504,6 +510,31 @@ pub enum NamedCommand {
         settings: Vec<String>,
     },
     /// Delete one that no live job uses.
+    Delete { name: String },
+}
+
+#[derive(Subcommand)]
+pub enum ReservationCommand {
+    /// List those that concern you.
+    List,
+    /// Show one in full.
+    Show { name: String },
+    /// Make one; its nodes are chosen now.
+    ///
+    /// berth reservations create maint StartTime=22:00 Duration=4:00:00 Nodes=ALL Flags=MAINT,IGNORE_JOBS;
+    /// berth reservations create demo StartTime=now+1hour Duration=120 NodeCnt=2 Users=acme/ann. Names are scontrol's.
+    Create {
+        name: String,
+        #[arg(value_name = "KEY=VALUE", allow_hyphen_values = true)]
+        settings: Vec<String>,
+    },
+    /// Change one; nothing after = takes a setting back.
+    Update {
+        name: String,
+        #[arg(required = true, value_name = "KEY=VALUE", allow_hyphen_values = true)]
+        settings: Vec<String>,
+    },
+    /// Delete one in which no job runs. Jobs that wait for it are held.
     Delete { name: String },
 }
 

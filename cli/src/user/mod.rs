@@ -14,6 +14,7 @@ mod nodes;
 mod policy;
 mod queue;
 mod replay;
+mod reservations;
 mod settings_line;
 mod share;
 mod show;
@@ -101,6 +102,7 @@ pub async fn run(command: UserCommand, settings: ClientArgs) -> anyhow::Result<E
         UserCommand::Tenants(args) => done(accounts::tenants(&client, format, args).await),
         UserCommand::Qos { command } => done(policy::named(&client, format, Of::Qos, command).await),
         UserCommand::Partitions { command } => done(policy::named(&client, format, Of::Partition, command).await),
+        UserCommand::Reservations { command } => done(reservations::reservations(&client, format, command).await),
         UserCommand::Policy { command } => done(policy::policy(&client, format, command).await),
         UserCommand::Token(args) => done(token::join(&client, format, &args).await),
         UserCommand::Whoami => done(show::whoami(&client, format).await),

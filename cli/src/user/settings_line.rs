@@ -139,6 +139,7 @@ const POLICY: &[Known] = &[
     (&["resumetimeout", "resumetimeoutseconds"], "resume_timeout_seconds", Kind::Grace),
     (&["suspendtimeout", "suspendtimeoutseconds"], "suspend_timeout_seconds", Kind::Grace),
     (&["reboottimeout", "reboottimeoutseconds"], "reboot_timeout_seconds", Kind::Grace),
+    (&["resvoverrun", "reservationoverrunseconds"], "reservation_overrun_seconds", Kind::Seconds),
     (&["preempttype", "preemptby"], "preempt_by", Kind::PreemptType),
     (&["preemptmode"], "preempt_mode", Kind::Text),
     (&["preemptexempttime", "preemptexemptseconds"], "preempt_exempt_seconds", Kind::Seconds),

@@ -16,6 +16,7 @@ mod words;
 
 pub use options::{OptionInfo, ValueKind, all_options, find_option};
 pub use pattern::{PatternFields, expand_pattern};
+pub use when::instant;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};

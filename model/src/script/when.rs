@@ -7,7 +7,7 @@ use crate::amount::MAX_SECONDS;
 
 /// Reads `now+1hour`, `16:00`, `noon`, `tomorrow`, `013127`, `2026-01-31T08:00` and the like. A time of day that is past means
 /// tomorrow's. Source: sbatch manual, `--begin`.
-pub(super) fn instant(text: &str, now: &Zoned) -> Option<Timestamp> {
+pub fn instant(text: &str, now: &Zoned) -> Option<Timestamp> {
     let lower = text.trim().to_ascii_lowercase();
     if let Some(offset) = lower.strip_prefix("now") {
         return after(offset.trim(), now.timestamp());

@@ -18,7 +18,7 @@ use crate::fit::{Fit, Fitness};
 use crate::fleet::NodeIdx;
 use crate::keys::KeyId;
 use crate::limits::Causes;
-use crate::pass::{Found, Pass};
+use crate::pass::{Found, Pass, Ways};
 use crate::plan::Start;
 
 pub const ARRAY_DEPTH: usize = 20;
@@ -28,6 +28,8 @@ pub const ARRAY_DEPTH: usize = 20;
 pub struct Queued {
     pub job: JobId,
     pub key: KeyId,
+    /// Its other [ways](crate::ways).
+    pub others: Vec<KeyId>,
     pub party: PartyId,
     pub length: Micros,
     /// It must have ended by then.
@@ -45,7 +47,8 @@ impl Queued {
         let tasks = job.array.as_ref().map(|_| Vec::new());
         let deadline = job.deadline.map(micros);
         let claim = job.claim.clone().map(Arc::new);
-        Queued { job: job.id, key: entry.key, party: entry.party, length: span(job.time_limit), deadline, tasks, claim }
+        let others = entry.others.clone();
+        Queued { job: job.id, key: entry.key, others, party: entry.party, length: span(job.time_limit), deadline, tasks, claim }
     }
 }
 
@@ -112,9 +115,9 @@ pub fn walk(pass: &mut Pass<'_>, queue: &[Queued], depth: usize, lengths: Option
 /// Starts or plans one job, or the tasks of one array. `planned` counts planned starts up to `depth`.
 pub fn consider(pass: &mut Pass<'_>, queued: &Queued, depth: usize, planned: &mut usize, starts: &mut Vec<Start>) -> Outcome {
     let mut outcome = Outcome { wait: Wait::No, started: 0 };
-    let fit = pass.fit(queued.key);
-    if fit.fitness != Fitness::Fits {
-        outcome.wait = Wait::Unfit(fit.fitness);
+    let ways = pass.ways(queued);
+    if ways.all().all(|(_, fit)| fit.fitness != Fitness::Fits) {
+        outcome.wait = Wait::Unfit(ways.first.1.fitness);
         return outcome;
     }
     let plain: [Option<u32>; 1] = [None];
@@ -130,24 +133,25 @@ pub fn consider(pass: &mut Pass<'_>, queued: &Queued, depth: usize, planned: &mu
         }
         let by_deadline = queued.deadline.map_or(NEVER, |deadline| deadline.saturating_sub(queued.length));
         let latest = if *planned >= depth || reserved >= ARRAY_DEPTH { pass.now.min(by_deadline) } else { by_deadline };
-        let kept = claim.map_or(Kept::Void, |claim| pass.keep(queued, claim, &fit));
+        let kept = claim.map_or(Kept::Void, |claim| keep(pass, queued, claim, &ways));
         let found = match kept {
             Kept::Ready(found) => Some(found),
             Kept::Waits(wait) => {
                 outcome.wait = wait;
                 break;
             }
-            Kept::Void => pass.find(queued.key, &fit, queued.length, latest).filter(|found| found.at <= latest),
+            Kept::Void => pass.find_way(queued, &ways, latest),
         };
         if pass.preempting.is_some() && found.as_ref().is_none_or(|found| found.at > pass.now) && reserved == 0 {
             let planned = found.as_ref().map(|found| found.at);
-            if let Some(wait) = pass.preempt(queued, &fit, planned, by_deadline) {
+            let mut fitting = ways.all().filter(|(_, fit)| fit.fitness == Fitness::Fits);
+            if let Some(wait) = fitting.find_map(|(key, fit)| pass.preempt(queued, key, fit, planned, by_deadline)) {
                 outcome.wait = wait;
                 break;
             }
         }
         match found {
-            Some(found) if found.at == pass.now => match pass.start(queued, index, &fit, &found) {
+            Some(found) if found.at == pass.now => match pass.start(queued, index, ways.fit(found.key), &found) {
                 Ok(start) => {
                     starts.push(start);
                     outcome.started += 1;
@@ -158,7 +162,7 @@ pub fn consider(pass: &mut Pass<'_>, queued: &Queued, depth: usize, planned: &mu
                 }
             },
             Some(found) => {
-                pass.reserve(queued.job, queued.key, &fit, &found, queued.length);
+                pass.reserve(queued.job, ways.fit(found.key), &found, queued.length);
                 *planned += 1;
                 reserved += 1;
                 keep_first(&mut outcome.wait, &found);
@@ -174,6 +178,17 @@ pub fn consider(pass: &mut Pass<'_>, queued: &Queued, depth: usize, planned: &mu
     outcome
 }
 
+/// Where a job's claim stands, by the way that it was made for.
+fn keep(pass: &mut Pass<'_>, queued: &Queued, claim: &Claim, ways: &Ways) -> Kept {
+    for (key, fit) in ways.all().filter(|(_, fit)| fit.fitness == Fitness::Fits) {
+        match pass.keep(queued, claim, key, fit) {
+            Kept::Void => {}
+            kept => return kept,
+        }
+    }
+    Kept::Void
+}
+
 /// Makes the planned start of an even gang, whose time has come, on the nodes it has; or puts it off until their holders end.
 pub fn claim(pass: &mut Pass<'_>, queued: &Queued, fit: &Fit, starts: &mut Vec<Start>) -> Outcome {
     let found = pass.claim(queued.job, queued.key);
@@ -186,7 +201,7 @@ pub fn claim(pass: &mut Pass<'_>, queued: &Queued, fit: &Fit, starts: &mut Vec<S
         return Outcome { wait: Wait::TooLate, started: 0 };
     }
     if found.at > pass.now {
-        pass.reserve(queued.job, queued.key, fit, &found, queued.length);
+        pass.reserve(queued.job, fit, &found, queued.length);
         let nodes = found.parts.iter().map(|(node, _)| *node).collect();
         return Outcome { wait: Wait::Planned { at: found.at, nodes }, started: 0 };
     }

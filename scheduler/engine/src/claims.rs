@@ -69,9 +69,9 @@ pub enum Kept {
 
 impl Pass<'_> {
     /// Preempts for a job that cannot start now; `planned` is when it can otherwise, `latest` when it must. Nothing if no victims are found.
-    pub fn preempt(&mut self, queued: &Queued, fit: &Fit, planned: Option<Micros>, latest: Micros) -> Option<Wait> {
-        let chosen = self.find_victims(queued, fit, planned, latest)?;
-        let found = self.gang(queued.key, chosen.nodes, chosen.ready_at);
+    pub fn preempt(&mut self, queued: &Queued, key: KeyId, fit: &Fit, planned: Option<Micros>, latest: Micros) -> Option<Wait> {
+        let chosen = self.find_victims(queued, key, fit, planned, latest)?;
+        let found = self.gang(key, chosen.nodes, chosen.ready_at);
         if self.charge(queued, fit, &found).is_err() {
             return None;
         }
@@ -101,11 +101,11 @@ impl Pass<'_> {
         Some(self.hold_for(queued, fit, &found, victims))
     }
 
-    fn find_victims(&mut self, queued: &Queued, fit: &Fit, planned: Option<Micros>, latest: Micros) -> Option<Chosen> {
+    fn find_victims(&mut self, queued: &Queued, key: KeyId, fit: &Fit, planned: Option<Micros>, latest: Micros) -> Option<Chosen> {
         let rules = self.accounts.party(queued.party).rules.clone();
         let preempting = self.preempting.as_mut()?;
         let job = &preempting.rules.world.jobs.get(&queued.job)?.job;
-        let index = (queued.key, queued.party);
+        let index = (key, queued.party);
         let has_failed = preempting.failed.get(&index).is_some_and(|failed| *failed <= queued.length);
         let is_limited = rules.iter().any(|rule| preempting.scopes.contains(&rule.scope));
         if has_failed || is_limited || preempting.tries == MOST_TRIES || !preempting.rules.may_preempt(job) {
@@ -122,8 +122,10 @@ impl Pass<'_> {
     }
 
     /// Where the claim of a job stands now; one that waits is taken off the profile.
-    pub fn keep(&mut self, queued: &Queued, claim: &Claim, fit: &Fit) -> Kept {
-        let nodes: Option<Vec<NodeIdx>> = claim.nodes.iter().map(|name| self.fleet.find(name)).collect();
+    pub fn keep(&mut self, queued: &Queued, claim: &Claim, key: KeyId, fit: &Fit) -> Kept {
+        let via = self.keys.entries[key as usize].key.ground.reservation.as_ref().and_then(|name| self.fleet.via(name));
+        let seen = |name| self.fleet.find(name).and_then(|real| self.fleet.seen_by(real, via));
+        let nodes: Option<Vec<NodeIdx>> = claim.nodes.iter().map(seen).collect();
         let Some(mut nodes) = nodes else { return Kept::Void };
         nodes.sort_unstable();
         let Some(variant) = fit.variants.iter().find(|variant| variant.nodes as usize == nodes.len()) else { return Kept::Void };
@@ -141,7 +143,7 @@ impl Pass<'_> {
         if is_planned || ready_at > micros(claim.ready_at).max(self.now.saturating_add(SECOND)) {
             return Kept::Void;
         }
-        let found = self.gang(queued.key, nodes, ready_at);
+        let found = self.gang(key, nodes, ready_at);
         if ready_at == self.now {
             return Kept::Ready(found);
         }
@@ -155,12 +157,12 @@ impl Pass<'_> {
     fn gang(&self, key: KeyId, nodes: Vec<NodeIdx>, at: Micros) -> Found {
         let shape = &self.keys.entries[key as usize].key.shape;
         let count = nodes.len() as u32;
-        Found { at, parts: nodes.into_iter().zip(0..).map(|(node, i)| (node, even_share(shape, count, i))).collect() }
+        Found { key, at, parts: nodes.into_iter().zip(0..).map(|(node, i)| (node, even_share(shape, count, i))).collect() }
     }
 
     fn hold_for(&mut self, queued: &Queued, fit: &Fit, found: &Found, victims: Vec<JobId>) -> Wait {
         for (at, share) in &found.parts {
-            let mut held = self.held(queued.key, fit, found.at, *at, *share, queued.length);
+            let mut held = self.held(found.key, fit, found.at, *at, *share, queued.length);
             held.from = self.now;
             self.profile.book(self.fleet, *at, queued.job, held);
         }

@@ -1,6 +1,6 @@
 //! Eligibility: what policy alone holds against a job, before any node is looked at.
 //!
-//! Every cause is reported, in the order in which they bind: holds, dependencies, times, the partition, limits, the array's throttle.
+//! Every cause is reported, in the order in which they bind: holds, dependencies, times, the partition, limits, reservations, the array's throttle.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,14 @@ use berth_model::{JobId, amount::format_time_limit};
 
 use crate::amount::{Micros, micros, span, timestamp};
 use crate::explain::{Words, say};
+use crate::reserved;
 use crate::shape::{NodeLimits, even_share, node_range};
+use crate::ways::Reservations;
 
 pub struct Rules<'a> {
     pub partitions: &'a BTreeMap<Name, Partition>,
     pub qos: &'a BTreeMap<Name, Qos>,
+    pub reservations: &'a Reservations,
     pub now: Micros,
 }
 
@@ -40,6 +43,7 @@ impl Rules<'_> {
             ),
         }
         self.qos_limits(job, &mut causes);
+        causes.extend(reserved::refused(self.reservations, job, timestamp(self.now)));
         throttle(job, running, &mut causes);
         causes
     }

@@ -7,6 +7,7 @@ use berth_model::association::{Association, AssociationKey, Share};
 use berth_model::event::{Event, JobSnapshot, RunningAttempt};
 use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos, QueueOrder};
+use berth_model::reservation::Reservation;
 use berth_model::resources::NodeAllocation;
 use berth_model::state::{JobState, NodeState};
 use berth_model::tres::Charge;
@@ -16,13 +17,14 @@ use crate::accounts::{Accounts, PartyId};
 use crate::amount::{Micros, micros, span};
 use crate::bookings::Bookings;
 use crate::fleet::{Fleet, Holding, NodeIdx};
-use crate::keys::{Key, KeyId, Keys};
+use crate::keys::{KeyId, Keys};
 use crate::ledger::ScopeId;
 use crate::order::{Order, Rest};
 use crate::plan::Plan;
 use crate::predict::Predictions;
 use crate::profile::Profile;
 use crate::standing::Standing;
+use crate::ways;
 
 /// How far the engine goes.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +70,16 @@ impl Default for Settings {
 pub(crate) struct Entry {
     pub job: JobSnapshot,
     pub key: KeyId,
+    /// Its other [ways](crate::ways), to be tried after the first.
+    pub others: Vec<KeyId>,
     pub party: PartyId,
+}
+
+impl Entry {
+    /// Its ways, the first to be tried first.
+    pub fn keys(&self) -> impl Iterator<Item = KeyId> + '_ {
+        std::iter::once(self.key).chain(self.others.iter().copied())
+    }
 }
 
 /// A start that the loop has neither confirmed nor retracted.
@@ -77,6 +88,7 @@ pub(crate) struct Unconfirmed {
     pub end: Micros,
     pub nodes: Vec<NodeAllocation>,
     pub charge: Charge,
+    pub reservation: Option<Name>,
 }
 
 /// When a running job is overdue.
@@ -111,6 +123,7 @@ pub(crate) struct World {
     pub partitions: BTreeMap<Name, Partition>,
     pub qos: BTreeMap<Name, Qos>,
     pub associations: BTreeMap<AssociationKey, Association>,
+    pub reservations: BTreeMap<Name, Reservation>,
     pub nodes: BTreeMap<NodeName, Arc<Node>>,
     pub jobs: BTreeMap<JobId, Entry>,
     pub unconfirmed: BTreeMap<(JobId, Option<u32>), Unconfirmed>,
@@ -206,6 +219,26 @@ impl Engine {
             Event::Job(job) => self.set_job(*job),
             Event::JobGone(job) => self.remove_job(job),
             Event::RecentRuns(runs) => self.world.predictions.learn(runs),
+            Event::Reservations(reservations) => self.set_reservations(reservations),
+        }
+    }
+
+    /// Nodes get other views, and jobs other ways.
+    fn set_reservations(&mut self, reservations: Vec<Reservation>) {
+        let reservations: BTreeMap<Name, Reservation> = reservations.into_iter().map(|r| (r.name.clone(), r)).collect();
+        if reservations == self.world.reservations {
+            return;
+        }
+        self.world.reservations = reservations;
+        self.is_fleet_stale = true;
+        self.news.is_large = true;
+        for entry in self.world.jobs.values_mut() {
+            let (first, others) = ways::keys(&self.world.reservations, &entry.job);
+            let key = self.keys.acquire(first);
+            let others = others.into_iter().map(|key| self.keys.acquire(key)).collect();
+            let before = Entry { key, others, ..entry.clone() };
+            let before = std::mem::replace(entry, before);
+            before.keys().for_each(|key| self.keys.release(key));
         }
     }
 
@@ -228,7 +261,7 @@ impl Engine {
     }
 
     fn set_node(&mut self, node: Arc<Node>) {
-        let known = self.fleet.find(&node.name).filter(|_| !self.is_fleet_stale);
+        let known = self.fleet.find(&node.name).filter(|at| !self.is_fleet_stale && !self.fleet.is_reserved(*at));
         match known {
             Some(at) => {
                 self.fleet.replace(at, node.clone());
@@ -244,24 +277,26 @@ impl Engine {
         self.remove_job(job.id);
         if let Some(attempt) = job.attempt.as_ref().filter(|_| job.state.is_active()) {
             let end = end_of(&job, attempt);
-            self.hold(job.id, None, false, end, &attempt.nodes);
+            self.hold((job.id, None, false), end, &attempt.nodes, attempt.reservation.as_ref());
         }
         if job.state == JobState::Pending {
             self.pending += 1;
             self.news.arrived.insert(job.id);
         }
-        let key = self.keys.acquire(Key::of(&job));
+        let (first, others) = ways::keys(&self.world.reservations, &job);
+        let key = self.keys.acquire(first);
+        let others = others.into_iter().map(|key| self.keys.acquire(key)).collect();
         let (party, is_new) = self.accounts.acquire(&self.world, &job);
         self.news.is_large |= is_new;
         if let Some(attempt) = job.attempt.as_ref().filter(|_| job.state.is_active()) {
             self.accounts.begin(party, &job, attempt);
         }
-        self.world.jobs.insert(job.id, Entry { job, key, party });
+        self.world.jobs.insert(job.id, Entry { job, key, others, party });
     }
 
     fn remove_job(&mut self, id: JobId) {
         if let Some(entry) = self.world.jobs.remove(&id) {
-            self.keys.release(entry.key);
+            entry.keys().for_each(|key| self.keys.release(key));
             self.accounts.release(&self.world, entry.party);
             self.pending -= usize::from(entry.job.state == JobState::Pending);
             self.news.arrived.remove(&id);
@@ -285,12 +320,17 @@ impl Engine {
         }
     }
 
-    fn hold(&mut self, job: JobId, index: Option<u32>, is_provisional: bool, end: Micros, nodes: &[NodeAllocation]) {
+    /// `who`: the job, its task, and whether it is a start that is not confirmed yet.
+    fn hold(&mut self, who: (JobId, Option<u32>, bool), end: Micros, nodes: &[NodeAllocation], reservation: Option<&Name>) {
         if self.is_fleet_stale {
             return;
         }
+        let (job, index, is_provisional) = who;
+        let via = reservation.and_then(|name| self.fleet.via(name));
         for allocation in nodes {
-            if let Some(at) = self.fleet.find(&allocation.node) {
+            if let Some(real) = self.fleet.find(&allocation.node) {
+                // A reservation may have lost the node that its job still holds.
+                let at = self.fleet.seen_by(real, via).unwrap_or(real);
                 self.fleet.hold(at, Holding::of(job, index, is_provisional, end, allocation));
                 self.redraw(at);
             }
@@ -323,7 +363,7 @@ impl Engine {
         if !self.is_fleet_stale {
             return;
         }
-        self.fleet = Fleet::build(&self.world.nodes, &self.world.partitions);
+        self.fleet = Fleet::build(&self.world.nodes, &self.world.partitions, &self.world.reservations);
         self.bookings.clear();
         self.is_fleet_stale = false;
         self.keys.forget_fits();
@@ -331,21 +371,22 @@ impl Engine {
         for entry in self.world.jobs.values() {
             if let Some(attempt) = entry.job.attempt.as_ref().filter(|_| entry.job.state.is_active()) {
                 let end = end_of(&entry.job, attempt);
-                held.push((entry.job.id, None, false, end, attempt.nodes.clone()));
+                held.push(((entry.job.id, None, false), end, attempt.nodes.clone(), attempt.reservation.clone()));
             }
         }
         for ((job, index), start) in &self.world.unconfirmed {
-            held.push((*job, *index, true, start.end, start.nodes.clone()));
+            held.push(((*job, *index, true), start.end, start.nodes.clone(), start.reservation.clone()));
         }
-        for (job, index, is_provisional, end, nodes) in held {
-            self.hold(job, index, is_provisional, end, &nodes);
+        for (who, end, nodes, reservation) in held {
+            self.hold(who, end, &nodes, reservation.as_ref());
         }
     }
 
     pub(crate) fn remember_starts(&mut self, now: Micros, plan: &Plan) {
         for start in &plan.starts {
             let length = self.world.jobs.get(&start.job).map_or(0, |e| span(e.job.time_limit));
-            let kept = Unconfirmed { end: now.saturating_add(length), nodes: start.nodes.clone(), charge: start.charge.clone() };
+            let (nodes, charge, reservation) = (start.nodes.clone(), start.charge.clone(), start.reservation.clone());
+            let kept = Unconfirmed { end: now.saturating_add(length), nodes, charge, reservation };
             self.world.unconfirmed.insert((start.job, start.array_index), kept);
         }
     }

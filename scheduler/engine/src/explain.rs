@@ -75,7 +75,7 @@ pub fn ground(fleet: &Fleet, filling: &Filling, candidates: &Candidates) -> Grou
     let mut ends: Vec<(Micros, JobId)> = Vec::new();
     for at in &candidates.usable {
         free = free.plus(&filling.free[*at as usize]);
-        ends.extend(fleet.nodes[*at as usize].holdings.iter().map(|h| (h.end, h.owner)));
+        ends.extend(fleet.holdings(*at).iter().map(|h| (h.end, h.owner)));
     }
     // A gang has an end on each node; the first few ends of all may be one job's.
     ends.sort_unstable();

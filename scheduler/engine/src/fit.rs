@@ -73,10 +73,23 @@ pub struct Fit {
 }
 
 pub fn candidates(fleet: &Fleet, ground: &Ground) -> Candidates {
-    let admits: Vec<bool> = fleet.classes.iter().map(|class| class_matches(class, ground)).collect();
+    let via = ground.reservation.as_ref().map(|name| fleet.via(name));
+    // A reservation that nothing is known of, or that has no nodes, has no candidates.
+    let is_void = via == Some(None);
+    let via = via.flatten();
+    let is_flex = via.is_some_and(|via| fleet.reservations[via as usize].is_flex);
+    let admits: Vec<bool> = fleet.classes.iter().map(|class| !is_void && class_matches(class, ground, is_flex)).collect();
     let mut found = Candidates { usable_by_class: vec![0; admits.len()], all_by_class: vec![0; admits.len()], ..Candidates::default() };
     found.excluded = ground.excluded.iter().filter_map(|name| fleet.find(name)).collect();
+    found.excluded.extend(ground.fences.iter().flat_map(|name| fleet.fenced(name)));
+    if let Some(via) = via {
+        let views: Vec<NodeIdx> = found.excluded.iter().flat_map(|at| fleet.views(*at)).copied().collect();
+        // Where a flex reservation has a part of a node, its jobs see that.
+        let own = fleet.nodes.iter().filter(|node| is_flex && node.via == Some(via)).map(|node| node.real);
+        found.excluded.extend(views.into_iter().chain(own));
+    }
     found.excluded.sort_unstable();
+    found.excluded.dedup();
     for (i, entry) in fleet.nodes.iter().enumerate() {
         let class = entry.class as usize;
         if !admits[class] || found.excluded.binary_search(&(i as NodeIdx)).is_ok() {
@@ -91,7 +104,8 @@ pub fn candidates(fleet: &Fleet, ground: &Ground) -> Candidates {
         }
     }
     found.classes = (0..).zip(&found.usable_by_class).filter(|(_, nodes)| **nodes > 0).map(|(class, _)| class).collect();
-    let mut required: Vec<Option<NodeIdx>> = ground.required.iter().map(|name| fleet.find(name)).collect();
+    let seen = |name| fleet.find(name).and_then(|real| fleet.seen_by(real, via));
+    let mut required: Vec<Option<NodeIdx>> = ground.required.iter().map(seen).collect();
     required.sort_unstable();
     let is_in = |list: &[NodeIdx], at: &Option<NodeIdx>| at.is_some_and(|at| list.binary_search(&at).is_ok());
     found.is_required_known = required.iter().all(|at| is_in(&found.usable, at) || is_in(&found.unusable, at));
@@ -99,8 +113,9 @@ pub fn candidates(fleet: &Fleet, ground: &Ground) -> Candidates {
     found
 }
 
-fn class_matches(class: &Class, ground: &Ground) -> bool {
-    class.partitions.contains(&ground.partition)
+fn class_matches(class: &Class, ground: &Ground, is_flex: bool) -> bool {
+    (class.via == ground.reservation || is_flex && class.via.is_none())
+        && class.partitions.contains(&ground.partition)
         && ground.constraint.as_ref().is_none_or(|alternatives| alternatives.iter().any(|all| all.is_subset(&class.features)))
 }
 

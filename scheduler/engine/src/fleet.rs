@@ -3,16 +3,20 @@
 //! Nodes are numbered in natural name order (n2 before n10), so that "the first of equals" is what people expect and does not
 //! depend on the order of events. A class is a set of nodes that no job can tell apart: same amounts, GPU types, features,
 //! partitions and weight. All questions about whether a shape can ever fit are asked once a class.
+//!
+//! What a reservation keeps of a node is a node of its own to those whom it lets in: a view, of a class of its own, numbered behind all
+//! nodes. What is held stands at the node itself and says by which view. [`views`](crate::views) tells what is free where.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_model::node::Node;
 use berth_model::policy::Partition;
+use berth_model::reservation::{Reservation, ReservedShare};
 use berth_model::resources::NodeAllocation;
 use berth_model::{JobId, Name, NodeName, hostlist};
 
-use crate::amount::{Amount, Micros, SLOTS};
+use crate::amount::{Amount, Micros, SLOTS, micros};
 
 pub type NodeIdx = u32;
 
@@ -24,6 +28,10 @@ pub struct Class {
     pub features: BTreeSet<String>,
     pub partitions: BTreeSet<Name>,
     pub weight: u32,
+    /// The reservation that these are views of.
+    pub via: Option<Name>,
+    /// Of views: they are not the whole nodes.
+    pub is_part: bool,
 }
 
 /// What one attempt, or one start not yet confirmed, holds on one node.
@@ -33,6 +41,8 @@ pub struct Holding {
     pub array_index: Option<u32>,
     pub is_provisional: bool,
     pub end: Micros,
+    /// The reservation by whose view of the node it is held.
+    pub via: Option<u32>,
     pub cpus: Vec<u32>,
     pub gpus: Vec<u32>,
     pub memory: u64,
@@ -48,6 +58,7 @@ impl Holding {
             array_index,
             is_provisional,
             end,
+            via: None,
             cpus: allocation.cpus.clone(),
             gpus: allocation.gpus.clone(),
             memory: allocation.memory_bytes.0,
@@ -62,12 +73,41 @@ pub struct FleetNode {
     pub is_usable: bool,
     /// Sorted ids of the CPUs that jobs may use.
     cpus: Vec<u32>,
+    /// Of a view none.
     pub holdings: Vec<Holding>,
+    /// The node itself.
+    pub real: NodeIdx,
+    /// Of a view: the reservation, by its place in the fleet's list.
+    pub via: Option<u32>,
+}
+
+/// A reservation, as far as it has nodes.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    pub name: Name,
+    /// Ascending, half-open.
+    pub windows: Vec<(Micros, Micros)>,
+    pub is_flex: bool,
+    /// Shares its nodes with others.
+    pub may_overlap: bool,
+}
+
+impl Kept {
+    pub fn holds_at(&self, at: Micros) -> bool {
+        self.windows.iter().any(|(start, end)| *start <= at && at < *end)
+    }
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Fleet {
+    /// Nodes, and behind them views.
     pub nodes: Vec<FleetNode>,
+    /// By name. Only those with windows.
+    pub reservations: Vec<Kept>,
+    /// Of each node; empty if there are none at all.
+    views: Vec<Vec<NodeIdx>>,
+    /// Nodes that a floating reservation fences off.
+    fenced: BTreeMap<Name, Vec<NodeIdx>>,
     pub classes: Vec<Class>,
     index: BTreeMap<NodeName, NodeIdx>,
     class_index: BTreeMap<Class, u32>,
@@ -100,46 +140,142 @@ impl Membership {
 }
 
 impl Fleet {
-    pub fn build(nodes: &BTreeMap<NodeName, Arc<Node>>, partitions: &BTreeMap<Name, Partition>) -> Self {
+    pub fn build(
+        nodes: &BTreeMap<NodeName, Arc<Node>>,
+        partitions: &BTreeMap<Name, Partition>,
+        reservations: &BTreeMap<Name, Reservation>,
+    ) -> Self {
         let mut fleet =
             Fleet { memberships: partitions.values().map(|p| (p.name.clone(), Membership::of(p))).collect(), ..Fleet::default() };
         let mut ordered: Vec<&Arc<Node>> = nodes.values().collect();
         ordered.sort_by_cached_key(|node| natural(node.name.as_str()));
         for node in ordered {
-            let entry = fleet.entry(node.clone());
-            fleet.index.insert(node.name.clone(), fleet.nodes.len() as NodeIdx);
+            let at = fleet.nodes.len() as NodeIdx;
+            let entry = fleet.entry(at, node.clone());
+            fleet.index.insert(node.name.clone(), at);
             fleet.nodes.push(entry);
         }
+        reservations.values().for_each(|reservation| fleet.add_views(reservation));
         fleet
+    }
+
+    fn add_views(&mut self, reservation: &Reservation) {
+        if reservation.float_seconds.is_some() {
+            let names = reservation.nodes();
+            let mut nodes: Vec<NodeIdx> = names.iter().filter_map(|name| self.find(name)).collect();
+            nodes.sort_unstable();
+            self.fenced.insert(reservation.name.clone(), nodes);
+            return;
+        }
+        let via = self.reservations.len() as u32;
+        self.reservations.push(Kept {
+            name: reservation.name.clone(),
+            windows: reservation.windows.iter().map(|window| (micros(window.start), micros(window.end))).collect(),
+            is_flex: reservation.is_flex,
+            may_overlap: reservation.may_overlap,
+        });
+        self.views.resize(self.index.len(), Vec::new());
+        for part in &reservation.parts {
+            // A host-list that does not parse was refused at the edge.
+            for name in hostlist::expand(&part.nodes).unwrap_or_default() {
+                let Some(real) = self.find(&name) else { continue };
+                let mut class = self.class(real).clone();
+                class.via = Some(reservation.name.clone());
+                class.is_part = part.share.is_some();
+                if let Some(share) = &part.share {
+                    class.total = kept(&class, share).least(&class.total);
+                }
+                let view =
+                    FleetNode { class: self.number(class), via: Some(via), holdings: Vec::new(), ..self.nodes[real as usize].clone() };
+                self.views[real as usize].push(self.nodes.len() as NodeIdx);
+                self.nodes.push(view);
+            }
+        }
     }
 
     pub fn find(&self, name: &NodeName) -> Option<NodeIdx> {
         self.index.get(name).copied()
     }
 
-    /// Replaces a known node; what is held there stays.
+    pub fn real(&self, at: NodeIdx) -> NodeIdx {
+        self.nodes[at as usize].real
+    }
+
+    /// Reservations' views of a node.
+    pub fn views(&self, at: NodeIdx) -> &[NodeIdx] {
+        self.views.get(self.real(at) as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// Something of the node is kept for a reservation.
+    pub fn is_reserved(&self, at: NodeIdx) -> bool {
+        !self.views.is_empty() && !self.views(at).is_empty()
+    }
+
+    /// A node and all its views.
+    pub fn faces(&self, at: NodeIdx) -> impl Iterator<Item = NodeIdx> + '_ {
+        std::iter::once(self.real(at)).chain(self.views(at).iter().copied())
+    }
+
+    /// Nodes of which reservations keep something, ascending.
+    pub fn reserved(&self) -> impl Iterator<Item = NodeIdx> + '_ {
+        (0..).zip(&self.views).filter(|(_, views)| !views.is_empty()).map(|(at, _)| at)
+    }
+
+    /// The reservation's place in the list.
+    pub fn via(&self, reservation: &Name) -> Option<u32> {
+        self.reservations.binary_search_by(|kept| kept.name.cmp(reservation)).ok().map(|at| at as u32)
+    }
+
+    /// The node as those see it whom the reservation lets in: its view; if there is none, with `flex` the node itself.
+    pub fn seen_by(&self, real: NodeIdx, via: Option<u32>) -> Option<NodeIdx> {
+        let Some(via) = via else { return Some(real) };
+        let view = self.views(real).iter().copied().find(|view| self.nodes[*view as usize].via == Some(via));
+        view.or(Some(real).filter(|_| self.reservations[via as usize].is_flex))
+    }
+
+    pub fn fenced(&self, reservation: &Name) -> &[NodeIdx] {
+        self.fenced.get(reservation).map_or(&[], Vec::as_slice)
+    }
+
+    /// What is held on a node, by whatever view.
+    pub fn holdings(&self, at: NodeIdx) -> &[Holding] {
+        &self.nodes[self.real(at) as usize].holdings
+    }
+
+    /// The next instant after `now` at which a reservation begins or ends.
+    pub fn next_boundary(&self, now: Micros) -> Option<Micros> {
+        let all = self.reservations.iter().flat_map(|kept| &kept.windows).flat_map(|(start, end)| [*start, *end]);
+        all.filter(|at| *at > now).min()
+    }
+
+    /// Replaces a known node without views; what is held there stays.
     pub fn replace(&mut self, at: NodeIdx, node: Arc<Node>) {
-        let entry = self.entry(node);
+        let entry = self.entry(at, node);
         let holdings = std::mem::replace(&mut self.nodes[at as usize], entry).holdings;
         holdings.into_iter().for_each(|holding| self.hold(at, holding));
     }
 
-    /// Adds what an attempt or a start holds on a node.
+    /// Adds what an attempt or a start holds on a node, by the view `at` if it is one.
     pub fn hold(&mut self, at: NodeIdx, holding: Holding) {
-        let amount = self.amount(at, &holding);
-        self.nodes[at as usize].holdings.push(Holding { amount, ..holding });
+        let FleetNode { real, via, .. } = self.nodes[at as usize];
+        let amount = self.amount(real, &holding);
+        self.nodes[real as usize].holdings.push(Holding { amount, via, ..holding });
     }
 
-    fn entry(&mut self, node: Arc<Node>) -> FleetNode {
-        let class = self.classify(&node);
+    fn number(&mut self, class: Class) -> u32 {
         let next = self.classes.len() as u32;
-        let class = *self.class_index.entry(class).or_insert_with_key(|class| {
+        *self.class_index.entry(class).or_insert_with_key(|class| {
             self.classes.push(class.clone());
             next
-        });
+        })
+    }
+
+    fn entry(&mut self, at: NodeIdx, node: Arc<Node>) -> FleetNode {
+        let class = self.classify(&node);
+        let class = self.number(class);
         let mut cpus = node.inventory.cpus.clone();
         cpus.sort_unstable();
-        FleetNode { is_usable: node.is_usable(), node, class, cpus, holdings: Vec::new() }
+        FleetNode { is_usable: node.is_usable(), node, class, cpus, holdings: Vec::new(), real: at, via: None }
     }
 
     fn classify(&self, node: &Node) -> Class {
@@ -152,7 +288,7 @@ impl Fleet {
             }
         }
         let partitions = self.memberships.iter().filter(|(_, m)| m.includes(node)).map(|(name, _)| name.clone()).collect();
-        Class { total, kinds, features: node.features.clone(), partitions, weight: node.filling_weight() }
+        Class { total, kinds, features: node.features.clone(), partitions, weight: node.filling_weight(), via: None, is_part: false }
     }
 
     pub fn class(&self, node: NodeIdx) -> &Class {
@@ -173,6 +309,17 @@ impl Fleet {
         }
         amount
     }
+}
+
+/// A share of a node of the class, in its slots.
+fn kept(class: &Class, share: &ReservedShare) -> Amount {
+    let mut amount = Amount { memory: share.memory_bytes.0, cpus: share.cpus, gpus: [0; SLOTS] };
+    for (kind, count) in &share.gpus {
+        if let Some(slot) = class.kinds.iter().position(|known| known == kind) {
+            amount.gpus[slot] = u16::try_from(*count).unwrap_or(u16::MAX);
+        }
+    }
+    amount
 }
 
 /// Splits a name into text and numbers, so that `n2` sorts before `n10`. The name itself breaks ties (`n02`, `n2`).

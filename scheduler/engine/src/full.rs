@@ -17,6 +17,7 @@ use crate::pass::Pass;
 use crate::plan::Plan;
 use crate::priority::Scale;
 use crate::queue::{self, Judged};
+use crate::reserved::Reserved;
 use crate::standing::{Alarm, Standing};
 use crate::verdicts::Writer;
 use crate::victims;
@@ -94,7 +95,10 @@ impl Engine {
         }
         let in_queue = ranked.iter().zip(&judged).filter_map(|(ranked, judged)| Some((&queue[*judged.as_ref().ok()?], ranked.place)));
         standing.group(in_queue, &self.keys, &self.accounts);
-        let mut writer = Writer::new(&self.fleet, &self.profile.filling, &self.keys, &scale, &mut standing.grounds);
+        standing.boundary = self.fleet.next_boundary(now);
+        standing.boundary.iter().for_each(|at| plan.wake_by(timestamp(*at)));
+        let words = Reserved { reservations: &self.world.reservations, fleet: &self.fleet, filling: &self.profile.filling, now };
+        let mut writer = Writer::new(&self.fleet, &self.profile.filling, &self.keys, &scale, words, &mut standing.grounds);
         let mut ahead: BTreeMap<&Name, VecDeque<JobId>> = BTreeMap::new();
         for ((ranked, judged), rank) in ranked.iter().zip(judged).zip(1..) {
             let job = &ranked.entry.job;
@@ -139,7 +143,9 @@ impl Engine {
 fn needs(pass: &mut Pass<'_>, queue: &[Queued]) -> Vec<BTreeMap<Amount, u32>> {
     let mut by_key: BTreeMap<KeyId, u32> = BTreeMap::new();
     for queued in queue {
-        *by_key.entry(queued.key).or_default() += 1;
+        for key in std::iter::once(queued.key).chain(queued.others.iter().copied()) {
+            *by_key.entry(key).or_default() += 1;
+        }
     }
     let mut needs = vec![BTreeMap::new(); pass.fleet.classes.len()];
     for (key, jobs) in by_key {

@@ -27,6 +27,10 @@ pub struct Ground {
     pub constraint: Option<Vec<BTreeSet<String>>>,
     pub required: BTreeSet<NodeName>,
     pub excluded: BTreeSet<NodeName>,
+    /// In which it would run.
+    pub reservation: Option<Name>,
+    /// Floating reservations that it would run into, wherever and whenever it starts on their nodes.
+    pub fences: BTreeSet<Name>,
 }
 
 impl Key {
@@ -38,6 +42,8 @@ impl Key {
                 constraint: job.constraint.clone(),
                 required: job.required_nodes.clone(),
                 excluded: job.excluded_nodes.clone(),
+                reservation: None,
+                fences: BTreeSet::new(),
             },
         }
     }

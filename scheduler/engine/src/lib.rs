@@ -5,12 +5,13 @@
 //!
 //! The rooms, in the order of a plan: [`eligible`] and [`priority`] ([`queue`], [`order`], [`predict`]), [`shape`] and [`fit`], [`profile`] ([`timeline`],
 //! [`gaps`], [`filling`]) and [`search`] ([`singles`], [`floors`]), [`backfill`], [`preempt`] ([`victims`], [`claims`]), [`place`], [`explain`] ([`verdicts`]). [`fleet`] keeps the
-//! nodes, [`accounts`] who asks ([`shares`], [`usage`]) and what limits count ([`ledger`], [`limits`]), [`engine`] the state that events change, [`full`] and [`quick`] the two plans, and [`dry_run`] a plan that is only asked about.
+//! nodes and what reservations keep of them ([`views`], [`ways`], [`reserved`]), [`accounts`] who asks ([`shares`], [`usage`]) and what limits count ([`ledger`], [`limits`]), [`engine`] the state that events change, [`full`] and [`quick`] the two plans, [`dry_run`] a plan that is only asked about, and [`choose`] which nodes a reservation gets.
 
 mod accounts;
 mod amount;
 mod backfill;
 mod bookings;
+mod choose;
 mod claims;
 mod dry_run;
 mod eligible;
@@ -35,6 +36,7 @@ mod priority;
 mod profile;
 mod queue;
 mod quick;
+mod reserved;
 mod search;
 mod shape;
 mod shares;
@@ -45,7 +47,10 @@ mod timeline;
 mod usage;
 mod verdicts;
 mod victims;
+mod views;
+mod ways;
 
+pub use choose::{ReserveGround, Shortage, choose_nodes, replace_nodes};
 pub use dry_run::DryRun;
 pub use engine::{Engine, Settings};
 pub use order::{Order, Rest};

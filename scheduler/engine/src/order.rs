@@ -81,7 +81,7 @@ pub struct Cluster {
 
 impl Cluster {
     pub fn of(fleet: &Fleet) -> Self {
-        let usable = fleet.nodes.iter().filter(|node| node.is_usable);
+        let usable = fleet.nodes.iter().filter(|node| node.is_usable && node.via.is_none());
         usable.fold(Cluster::default(), |sum, node| {
             let total = &fleet.classes[node.class as usize].total;
             Cluster {
@@ -190,6 +190,7 @@ mod tests {
             array: None,
             attempt: None,
             claim: None,
+            reservations: Vec::new(),
         }
     }
 

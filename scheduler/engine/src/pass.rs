@@ -14,7 +14,7 @@ use crate::amount::{Micros, NEVER};
 use crate::backfill::Queued;
 use crate::bookings::Bookings;
 use crate::claims::Preempting;
-use crate::fit::{Fit, free_over, spread};
+use crate::fit::{Fit, Fitness, free_over, spread};
 use crate::fleet::{Fleet, Holding, NodeIdx};
 use crate::floors::Floors;
 use crate::keys::{KeyId, Keys};
@@ -30,6 +30,8 @@ use crate::timeline::Held;
 /// A gang's instant and nodes, ascending.
 #[derive(Clone, Debug)]
 pub struct Found {
+    /// The way it goes.
+    pub key: KeyId,
     pub at: Micros,
     pub parts: Vec<(NodeIdx, Share)>,
 }
@@ -52,6 +54,23 @@ pub struct Pass<'a> {
     uneven_floors: HashMap<(KeyId, Micros), Micros>,
     /// The shortest length for which an uneven gang of the key did not fit now.
     uneven_failed: HashMap<KeyId, Micros>,
+}
+
+/// What is worked out for the ways of a job.
+pub struct Ways {
+    pub first: (KeyId, Arc<Fit>),
+    others: Vec<(KeyId, Arc<Fit>)>,
+}
+
+impl Ways {
+    pub fn all(&self) -> impl Iterator<Item = (KeyId, &Arc<Fit>)> {
+        std::iter::once(&self.first).chain(&self.others).map(|(key, fit)| (*key, fit))
+    }
+
+    /// That of a way.
+    pub fn fit(&self, key: KeyId) -> &Arc<Fit> {
+        self.all().find(|(way, _)| *way == key).map_or(&self.first.1, |(_, fit)| fit)
+    }
 }
 
 impl<'a> Pass<'a> {
@@ -85,6 +104,12 @@ impl<'a> Pass<'a> {
     /// What is worked out for a key, once a fleet.
     pub fn fit(&mut self, key: KeyId) -> Arc<Fit> {
         self.keys.fit(key, self.fleet, self.partitions)
+    }
+
+    /// The same for all its ways.
+    pub fn ways(&mut self, queued: &Queued) -> Ways {
+        let first = (queued.key, self.fit(queued.key));
+        Ways { first, others: queued.others.iter().map(|key| (*key, self.fit(*key))).collect() }
     }
 
     /// Takes a job's planned starts off the profile. Then no bound holds any more.
@@ -125,7 +150,19 @@ impl<'a> Pass<'a> {
         let at = booked.iter().filter_map(free).max().unwrap_or(self.now);
         let parts = booked.iter().zip(0..).map(|(node, i)| (*node, even_share(shape, count, i))).collect();
         self.unbook(job);
-        Found { at, parts }
+        Found { key, at, parts }
+    }
+
+    /// The earliest start of a job up to `latest`, by the way that allows it; of equal ones by the first.
+    pub fn find_way(&mut self, queued: &Queued, fits: &Ways, latest: Micros) -> Option<Found> {
+        let mut best: Option<Found> = None;
+        for (key, fit) in fits.all() {
+            let latest = best.as_ref().map_or(latest, |best| best.at.saturating_sub(1));
+            if fit.fitness == Fitness::Fits && latest >= self.now {
+                best = self.find(key, fit, queued.length, latest).filter(|found| found.at <= latest).or(best);
+            }
+        }
+        best
     }
 
     /// The earliest start up to `latest` of a job of the key that may run for `length`. Of equal instants, the fewest nodes.
@@ -148,7 +185,7 @@ impl<'a> Pass<'a> {
                 Answer::At(at, nodes) => {
                     let shape = &self.keys.entries[key as usize].key.shape;
                     let parts = nodes.into_iter().zip(0..).map(|(node, i)| (node, even_share(shape, variant.nodes, i))).collect();
-                    best = Some(Found { at, parts });
+                    best = Some(Found { key, at, parts });
                     at
                 }
                 Answer::NotBefore(at) => at,
@@ -190,7 +227,7 @@ impl<'a> Pass<'a> {
         let shape = &self.keys.entries[key as usize].key.shape;
         let free = free_over(self.profile, at, at.saturating_add(length));
         let parts = spread(self.fleet, shape, fit.limits, &fit.candidates.usable, fit.candidates.required.as_deref()?, free)?;
-        Some(Found { at, parts })
+        Some(Found { key, at, parts })
     }
 
     /// For gangs that no even split can carry: every instant at which something is released.
@@ -208,9 +245,9 @@ impl<'a> Pass<'a> {
     }
 
     /// Takes a planned start off the profile.
-    pub fn reserve(&mut self, job: JobId, key: KeyId, fit: &Fit, found: &Found, length: Micros) {
+    pub fn reserve(&mut self, job: JobId, fit: &Fit, found: &Found, length: Micros) {
         for (at, share) in &found.parts {
-            let held = self.held(key, fit, found.at, *at, *share, length);
+            let held = self.held(found.key, fit, found.at, *at, *share, length);
             self.profile.book(self.fleet, *at, job, held);
         }
         self.bookings.add(job, found.at, found.parts.iter().map(|(at, _)| *at));
@@ -220,15 +257,19 @@ impl<'a> Pass<'a> {
     pub fn start(&mut self, queued: &Queued, array_index: Option<u32>, fit: &Fit, found: &Found) -> Result<Start, Causes> {
         let charge = self.charge(queued, fit, found)?;
         let mut nodes = Vec::with_capacity(found.parts.len());
-        for (at, share) in &found.parts {
-            let held = self.held(queued.key, fit, found.at, *at, *share, queued.length);
+        // Views are numbered behind all nodes; a gang's nodes go in their natural order.
+        let mut parts = found.parts.clone();
+        parts.sort_by_key(|(at, _)| self.fleet.real(*at));
+        for (at, share) in &parts {
+            let held = self.held(found.key, fit, found.at, *at, *share, queued.length);
             let allocation = place::allocate(self.fleet, *at, &held.amount, share.tasks);
             self.fleet.hold(*at, Holding::of(queued.job, array_index, true, held.to, &allocation));
             self.profile.start(self.fleet, *at, held);
             nodes.push(allocation);
         }
         self.accounts.start(queued.party, (queued.job, array_index), &charge, &nodes, self.now, queued.length);
-        Ok(Start { job: queued.job, array_index, nodes, charge })
+        let reservation = self.keys.entries[found.key as usize].key.ground.reservation.clone();
+        Ok(Start { job: queued.job, array_index, nodes, charge, reservation })
     }
 
     pub fn held(&self, key: KeyId, fit: &Fit, from: Micros, node: NodeIdx, share: Share, length: Micros) -> Held {

@@ -24,7 +24,7 @@ struct Domain {
 pub fn allocate(fleet: &Fleet, at: NodeIdx, need: &Amount, tasks: u32) -> NodeAllocation {
     let entry = &fleet.nodes[at as usize];
     let slot = need.gpus.iter().position(|n| *n > 0);
-    let is_whole = *need == fleet.class(at).total;
+    let is_whole = *need == fleet.class(fleet.real(at)).total;
     let kind = slot.map(|slot| fleet.class(at).kinds[slot].as_str());
     let domains = free_domains(fleet, at, kind, is_whole);
     let (cpus, gpus) = pick(domains, need.cpus as usize, need.gpu_count() as usize);
@@ -35,8 +35,8 @@ pub fn allocate(fleet: &Fleet, at: NodeIdx, need: &Amount, tasks: u32) -> NodeAl
 fn free_domains(fleet: &Fleet, at: NodeIdx, kind: Option<&str>, is_whole: bool) -> BTreeMap<u32, Domain> {
     let entry = &fleet.nodes[at as usize];
     let inventory = &entry.node.inventory;
-    let used_cpus: BTreeSet<u32> = entry.holdings.iter().flat_map(|h| h.cpus.iter().copied()).collect();
-    let used_gpus: BTreeSet<u32> = entry.holdings.iter().flat_map(|h| h.gpus.iter().copied()).collect();
+    let used_cpus: BTreeSet<u32> = fleet.holdings(at).iter().flat_map(|h| h.cpus.iter().copied()).collect();
+    let used_gpus: BTreeSet<u32> = fleet.holdings(at).iter().flat_map(|h| h.gpus.iter().copied()).collect();
     let numa_of: BTreeMap<u32, u32> = inventory.numa.iter().flat_map(|numa| numa.cpus.iter().map(|cpu| (*cpu, numa.id))).collect();
     let mut domains: BTreeMap<u32, Domain> = BTreeMap::new();
     for cpu in inventory.cpus.iter().filter(|cpu| !used_cpus.contains(cpu)) {

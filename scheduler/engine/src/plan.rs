@@ -4,7 +4,7 @@ use berth_model::preemption::{Claim, PreemptMode};
 use berth_model::resources::NodeAllocation;
 use berth_model::tres::Charge;
 use berth_model::verdict::JobVerdict;
-use berth_model::{JobId, NodeName};
+use berth_model::{JobId, Name, NodeName};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +40,9 @@ pub struct Start {
     pub nodes: Vec<NodeAllocation>,
     /// What usage and limits count of it from now on.
     pub charge: Charge,
+    /// In which it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<Name>,
 }
 
 /// A running job that must make room.

@@ -19,9 +19,10 @@ use berth_model::state::JobState;
 
 use crate::amount::{Amount, Micros};
 use crate::fit::{Fit, Variant};
-use crate::fleet::{Fleet, NodeIdx};
-use crate::profile::Profile;
+use crate::fleet::{Fleet, Holding, NodeIdx};
+use crate::profile::{Profile, first_with};
 use crate::victims::{Rules, Victim};
+use crate::views::{self, Taken};
 
 /// What is looked at.
 pub struct Ground<'a> {
@@ -64,7 +65,7 @@ pub fn choose(ground: &Ground<'_>, job: &JobSnapshot, fit: &Fit, length: Micros)
 fn candidates(ground: &Ground<'_>, job: &JobSnapshot, fit: &Fit) -> (Vec<Placed>, HeldBy) {
     let mut known: BTreeMap<JobId, Option<Placed>> = BTreeMap::new();
     for at in &fit.candidates.usable {
-        for holding in ground.fleet.nodes[*at as usize].holdings.iter().filter(|h| !h.is_provisional) {
+        for holding in ground.fleet.holdings(*at).iter().filter(|h| !h.is_provisional) {
             let entry = known.entry(holding.owner).or_insert_with(|| {
                 let other = &ground.rules.world.jobs.get(&holding.owner)?.job;
                 let is_free_to_take = !ground.taken.contains(&other.id) && ground.rules.outranks(job, other);
@@ -192,12 +193,12 @@ impl Search<'_> {
     }
 
     /// Who holds something when all that are gone have left: until when, and what.
-    fn holders(&self, at: NodeIdx, are_ending_gone: bool) -> impl Iterator<Item = (Micros, Amount)> + '_ {
+    fn holders(&self, at: NodeIdx, are_ending_gone: bool) -> impl Iterator<Item = &Holding> + '_ {
         let here = self.held_by.get(&at).map(Vec::as_slice).unwrap_or_default();
-        self.ground.fleet.nodes[at as usize].holdings.iter().filter_map(move |holding| {
+        self.ground.fleet.holdings(at).iter().filter(move |holding| {
             let is_gone = here.iter().any(|i| self.gone[*i] && self.victims[*i].0.job == holding.owner);
             let is_ending = || self.ground.rules.world.jobs.get(&holding.owner).is_some_and(|e| e.job.state == JobState::Completing);
-            (!(is_gone || are_ending_gone && is_ending())).then_some((holding.end, holding.amount))
+            !(is_gone || are_ending_gone && is_ending())
         })
     }
 
@@ -205,8 +206,11 @@ impl Search<'_> {
     fn fits(&self, at: NodeIdx, are_ending_gone: bool) -> bool {
         let Some(need) = self.need(at) else { return false };
         let until = self.ready_at.saturating_add(self.length);
+        if self.ground.fleet.is_reserved(at) {
+            return self.fits_in_view(at, need, until, are_ending_gone);
+        }
         let bookings = self.ground.profile.bookings(at).iter().map(|booking| (booking.held.from, booking.held.to, booking.held.amount));
-        let holders = self.holders(at, are_ending_gone).map(|(end, amount)| (self.ready_at, end, amount));
+        let holders = self.holders(at, are_ending_gone).map(|holding| (self.ready_at, holding.end, holding.amount));
         let held: Vec<(Micros, Micros, Amount)> = bookings.chain(holders).filter(|(from, to, _)| from < to && *from < until).collect();
         let total = &self.ground.fleet.class(at).total;
         let now = self.ground.rules.now;
@@ -217,10 +221,27 @@ impl Search<'_> {
         })
     }
 
+    /// The same where reservations keep something.
+    fn fits_in_view(&self, at: NodeIdx, need: &Amount, until: Micros, are_ending_gone: bool) -> bool {
+        let fleet = self.ground.fleet;
+        let held = |holding: &Holding| Taken { from: self.ready_at, to: holding.end, amount: holding.amount, via: holding.via };
+        let mut taken: Vec<Taken> = self.holders(at, are_ending_gone).map(held).filter(|taken| taken.from < taken.to).collect();
+        taken.extend(self.ground.profile.planned_there(fleet, at));
+        let now = self.ground.rules.now;
+        let steps = views::steps(fleet, at, &taken);
+        let first = steps.partition_point(|(from, _)| *from <= now).saturating_sub(1);
+        steps[first..].iter().take_while(|(from, _)| *from < until).all(|(_, free)| free.covers(need))
+    }
+
     /// When the gang's part is free on a node, from `killed` on: others may end a little later.
     fn free_at(&self, at: NodeIdx, killed: Micros) -> Micros {
         let Some(need) = self.need(at) else { return killed };
-        let held: Vec<(Micros, Amount)> = self.holders(at, false).collect();
+        if self.ground.fleet.is_reserved(at) {
+            let held = |holding: &Holding| Taken { from: Micros::MIN, to: holding.end, amount: holding.amount, via: holding.via };
+            let taken: Vec<Taken> = self.holders(at, false).map(held).collect();
+            return first_with(&views::steps(self.ground.fleet, at, &taken), need, killed).min(self.ready_at);
+        }
+        let held: Vec<(Micros, Amount)> = self.holders(at, false).map(|holding| (holding.end, holding.amount)).collect();
         let total = &self.ground.fleet.class(at).total;
         let mut instants: Vec<Micros> = held.iter().map(|(end, _)| *end).filter(|end| *end > killed).collect();
         instants.push(killed);

@@ -30,6 +30,8 @@ use crate::order::{Cluster, Order, Turn};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     is_ordinary: bool,
+    /// It names no reservation.
+    is_outside: bool,
     tier: Reverse<u32>,
     priority: Reverse<i64>,
     turn: Turn,
@@ -112,6 +114,7 @@ impl<'a> Scale<'a> {
     pub fn place(&self, job: &JobSnapshot, score: &Score) -> Place {
         Place {
             is_ordinary: !job.is_expedited,
+            is_outside: job.reservations.is_empty(),
             tier: Reverse(self.world.partitions.get(&job.partition).map_or(0, |p| p.priority_tier)),
             priority: Reverse(score.total),
             turn: score.turn,
@@ -175,7 +178,7 @@ impl Totals {
             return totals;
         }
         let mut nodes = vec![0u64; fleet.classes.len()];
-        fleet.nodes.iter().filter(|node| node.is_usable).for_each(|node| nodes[node.class as usize] += 1);
+        fleet.nodes.iter().filter(|node| node.is_usable && node.via.is_none()).for_each(|node| nodes[node.class as usize] += 1);
         for (class, nodes) in fleet.classes.iter().zip(nodes).filter(|(_, nodes)| *nodes > 0) {
             totals.nodes += nodes as f64;
             totals.cpus += nodes as f64 * f64::from(class.total.cpus);

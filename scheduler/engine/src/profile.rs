@@ -7,8 +7,10 @@
 //! cleaning up, is taken to end one second from now.
 //!
 //! Besides the lines it keeps two orders, both by class: the [gaps](crate::gaps) by the instant at which they begin, and the
-//! [filling](crate::filling) of what is free now. Reservations will be further bookings here, with a view that leaves them out for
-//! the jobs they let in.
+//! [filling](crate::filling) of what is free now.
+//!
+//! A node that reservations keep something of has a line for each of its [views](crate::views). Whatever is taken there is drawn anew on
+//! all of them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -21,6 +23,7 @@ use crate::fleet::{Fleet, NodeIdx};
 use crate::gaps::{Gaps, Place};
 use crate::tiers::{Tiers, members};
 use crate::timeline::{Begin, Held, Timeline, Window};
+use crate::views::{self, Taken};
 
 /// A planned start's part on one node.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +43,8 @@ struct Shelf {
 pub struct Profile {
     /// The instant of the last full plan: nothing is indexed before.
     origin: Micros,
+    /// The latest instant that it was told: what should have ended by then ends a second later.
+    now: Micros,
     pub lines: Vec<Timeline>,
     pub filling: Filling,
     /// By node.
@@ -54,7 +59,7 @@ impl Profile {
     /// What is held now, without planned starts. `needs` are the amounts that jobs will ask for, by class, with their numbers of jobs.
     pub fn begin(&mut self, fleet: &Fleet, needs: &[BTreeMap<Amount, u32>], now: Micros) {
         let n = fleet.nodes.len();
-        self.origin = now;
+        (self.origin, self.now) = (now, now);
         self.lines.resize_with(n, Timeline::default);
         self.bookings.resize_with(n, Vec::new);
         self.bookings.iter_mut().for_each(Vec::clear);
@@ -82,6 +87,13 @@ impl Profile {
     /// Draws a node's line from what is held and booked there. `now` clamps overdue ends.
     fn draw(&mut self, fleet: &Fleet, at: NodeIdx, now: Micros) {
         let entry = &fleet.nodes[at as usize];
+        if fleet.is_reserved(at) {
+            let mut taken = held_there(fleet, at, now);
+            taken.extend(self.planned_there(fleet, at));
+            let tiers = &self.shelves[entry.class as usize].tiers;
+            self.lines[at as usize].rebuild_from(views::steps(fleet, at, &taken).into_iter(), tiers);
+            return;
+        }
         let soon = now.saturating_add(SECOND);
         let holdings = entry.holdings.iter().map(|h| {
             let to = if h.end <= now { soon } else { h.end };
@@ -100,8 +112,20 @@ impl Profile {
         ends
     }
 
-    /// Draws a node anew after what it holds has changed.
+    /// Draws a node anew, with its views, after what it holds has changed.
     pub fn redraw(&mut self, fleet: &Fleet, at: NodeIdx, now: Micros) {
+        self.now = self.now.max(now);
+        if !fleet.is_reserved(at) {
+            let held = fleet.nodes[at as usize].holdings.iter().fold(Amount::default(), |sum, h| sum.plus(&h.amount));
+            self.redraw_face(fleet, at, now, fleet.class(at).total.minus(&held));
+        } else {
+            let taken = held_there(fleet, at, now);
+            fleet.faces(at).for_each(|face| self.redraw_face(fleet, face, now, views::free(fleet, face, &taken, now)));
+        }
+    }
+
+    /// `free`: what nobody holds there now.
+    fn redraw_face(&mut self, fleet: &Fleet, at: NodeIdx, now: Micros, free: Amount) {
         let entry = &fleet.nodes[at as usize];
         let class = entry.class as usize;
         if entry.is_usable {
@@ -118,13 +142,13 @@ impl Profile {
                 self.shelves[class].gaps.set((begin.at.max(self.origin), at), begin.asked, begin.begun, &ends);
             }
         }
-        let held = entry.holdings.iter().fold(Amount::default(), |sum, h| sum.plus(&h.amount));
-        self.filling.set(fleet, at, fleet.classes[class].total.minus(&held));
+        self.filling.set(fleet, at, free);
         self.ends.extend(entry.holdings.iter().filter(|h| h.end > now).map(|h| Reverse((h.end, at))));
     }
 
     /// Nodes whose holders should have ended by now are drawn anew, so that they end in a second. `true`: there are some.
     pub fn clamp_overdue(&mut self, fleet: &Fleet, now: Micros) -> bool {
+        self.now = self.now.max(now);
         let mut overdue = Vec::new();
         while let Some(Reverse((_, at))) = self.ends.peek().filter(|Reverse((end, _))| *end <= now) {
             if fleet.nodes[*at as usize].holdings.iter().any(|h| h.end <= now) {
@@ -141,8 +165,13 @@ impl Profile {
         !overdue.is_empty()
     }
 
-    /// Takes a start: it holds `amount` from now on.
+    /// Takes a start: it holds `amount` from now on. The fleet holds it already.
     pub fn start(&mut self, fleet: &Fleet, at: NodeIdx, held: Held) {
+        if fleet.is_reserved(at) {
+            self.ends.push(Reverse((held.to, fleet.real(at))));
+            self.redraw(fleet, at, self.now);
+            return;
+        }
         let left = self.filling.free[at as usize].minus(&held.amount);
         self.filling.set(fleet, at, left);
         self.ends.push(Reverse((held.to, at)));
@@ -152,7 +181,11 @@ impl Profile {
     /// Takes a planned start.
     pub fn book(&mut self, fleet: &Fleet, at: NodeIdx, job: JobId, held: Held) {
         self.bookings[at as usize].push(Booking { job, held });
-        self.take(fleet, at, held);
+        if fleet.is_reserved(at) {
+            self.redraw(fleet, at, self.now);
+        } else {
+            self.take(fleet, at, held);
+        }
     }
 
     fn take(&mut self, fleet: &Fleet, at: NodeIdx, held: Held) {
@@ -180,8 +213,20 @@ impl Profile {
         &self.bookings[at as usize]
     }
 
+    /// What is planned on a node, by all its views.
+    pub fn planned_there<'a>(&'a self, fleet: &'a Fleet, at: NodeIdx) -> impl Iterator<Item = Taken> + 'a {
+        fleet.faces(at).flat_map(|face| {
+            let via = fleet.nodes[face as usize].via;
+            let planned = self.bookings[face as usize].iter().map(|booking| booking.held);
+            planned.map(move |held| Taken { from: held.from, to: held.to, amount: held.amount, via })
+        })
+    }
+
     /// When the holders on a node will have left `need`, whoever has planned starts.
     pub fn free_of_holders(&self, fleet: &Fleet, at: NodeIdx, need: &Amount, now: Micros) -> Micros {
+        if fleet.is_reserved(at) {
+            return first_with(&views::steps(fleet, at, &held_there(fleet, at, now)), need, now);
+        }
         let entry = &fleet.nodes[at as usize];
         let soon = now.saturating_add(SECOND);
         let mut ends: Vec<(Micros, Amount)> = entry.holdings.iter().map(|h| (if h.end <= now { soon } else { h.end }, h.amount)).collect();
@@ -231,6 +276,19 @@ impl Profile {
         // Tier 0 asks for nothing: its gap has no end.
         self.lines[node as usize].window(0, need, from, from, length).map_or(NEVER, |window| window.first)
     }
+}
+
+/// What is held on a node, by all its views. What should have ended by `now` ends in a second.
+fn held_there(fleet: &Fleet, at: NodeIdx, now: Micros) -> Vec<Taken> {
+    let soon = now.saturating_add(SECOND);
+    let to = |end: Micros| if end <= now { soon } else { end };
+    fleet.holdings(at).iter().map(|h| Taken { from: Micros::MIN, to: to(h.end), amount: h.amount, via: h.via }).collect()
+}
+
+/// The first instant, not before `from`, at which `need` is free; [`NEVER`] if it never is.
+pub fn first_with(steps: &[(Micros, Amount)], need: &Amount, from: Micros) -> Micros {
+    let behind = steps.partition_point(|(at, _)| *at <= from).saturating_sub(1);
+    steps[behind..].iter().find(|(_, free)| free.covers(need)).map_or(NEVER, |(at, _)| (*at).max(from))
 }
 
 /// Where a search stands in one class.

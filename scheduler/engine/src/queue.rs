@@ -87,5 +87,5 @@ pub fn elders(world: &World) -> Elders<'_> {
 }
 
 pub fn rules(world: &World, now: Micros) -> Rules<'_> {
-    Rules { partitions: &world.partitions, qos: &world.qos, now }
+    Rules { partitions: &world.partitions, qos: &world.qos, reservations: &world.reservations, now }
 }

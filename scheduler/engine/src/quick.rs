@@ -26,16 +26,18 @@ use jiff::Timestamp;
 
 use crate::amount::{Amount, Micros, SECOND, micros, span, timestamp};
 use crate::backfill::{self, Outcome, Queued, Wait};
-use crate::engine::{Engine, News, World, limit_of};
+use crate::engine::{Engine, Entry, News, World, limit_of};
 use crate::explain;
 use crate::fit::Fitness;
 use crate::fleet::{Fleet, NodeIdx};
+use crate::keys::KeyId;
 use crate::order::Order;
 use crate::pass::Pass;
 use crate::plan::Plan;
 use crate::priority::{Place, Scale};
 use crate::profile::Profile;
 use crate::queue::{self, Judged};
+use crate::reserved::Reserved;
 use crate::standing::{Alarm, Group, Standing};
 use crate::verdicts::Writer;
 
@@ -61,7 +63,9 @@ impl Engine {
     /// Decides about what has changed since the last plan; a full plan if it must be one.
     pub fn quick_plan(&mut self, at: Timestamp) -> Plan {
         let now = micros(at);
-        let Some(mut standing) = self.standing.take().filter(|_| self.is_quick_enough(now)) else { return self.plan(at) };
+        let may_be_quick = self.is_quick_enough(now);
+        let is_before = |standing: &Standing| standing.boundary.is_none_or(|boundary| now < boundary);
+        let Some(mut standing) = self.standing.take().filter(|standing| may_be_quick && is_before(standing)) else { return self.plan(at) };
         let mut plan = Plan { is_full: false, ..Plan::at(at) };
         self.clock = now;
         let news = std::mem::take(&mut self.news);
@@ -88,7 +92,8 @@ impl Engine {
         let told = quick.told;
 
         let mut grounds = std::mem::take(&mut standing.grounds);
-        let mut writer = Writer::new(&self.fleet, &self.profile.filling, &self.keys, &scale, &mut grounds);
+        let words = Reserved { reservations: &self.world.reservations, fleet: &self.fleet, filling: &self.profile.filling, now };
+        let mut writer = Writer::new(&self.fleet, &self.profile.filling, &self.keys, &scale, words, &mut grounds);
         for (place, told) in told {
             let Some(entry) = self.world.jobs.get(&place.job) else { continue };
             let (rank, ahead) = standing.around(&entry.job.partition, place);
@@ -99,7 +104,7 @@ impl Engine {
             }
         }
         standing.grounds = grounds;
-        let next = [self.bookings.next_at(), standing.alarms.peek().map(|Reverse((at, _))| *at)];
+        let next = [self.bookings.next_at(), standing.boundary, standing.alarms.peek().map(|Reverse((at, _))| *at)];
         next.into_iter().flatten().for_each(|at| plan.wake_by(timestamp(at)));
         plan.expired.sort_unstable();
         self.standing = Some(standing);
@@ -160,6 +165,7 @@ impl Quick<'_, '_> {
         self.keep_claims(&arrived, plan);
         let freed: Vec<NodeIdx> =
             news.freed.iter().copied().filter(|at| self.pass.fleet.nodes[*at as usize].is_usable).take(MOST_FREED).collect();
+        let freed: Vec<NodeIdx> = freed.into_iter().flat_map(|at| self.pass.fleet.faces(at)).collect();
         let mut jobs = arrived.clone();
         jobs.extend(self.planned_next(&freed));
         let relieved = news.relieved.iter().flat_map(|scope| standing.relieved(*scope, MOST_NEXT));
@@ -211,15 +217,22 @@ impl Quick<'_, '_> {
             let rules = queue::rules(self.world, self.pass.now);
             let fit = self.pass.fit(entry.key);
             match queue::judge(self.world, &rules, entry, &HashMap::new(), plan) {
-                Judged::Queued(queued) if queued.tasks.is_none() && queued.claim.is_none() && !fit.is_loose => {
+                Judged::Queued(queued)
+                    if queued.tasks.is_none() && queued.claim.is_none() && !fit.is_loose && !self.is_near_reserved(entry) =>
+                {
                     self.met.insert(place.job);
                     let outcome = backfill::claim(self.pass, &queued, &fit, &mut plan.starts);
                     self.told.push((place, Told::Met(queued, outcome)));
                 }
-                // Tasks of an array and uneven gangs are placed anew; claims are looked at.
+                // Tasks of an array, uneven gangs and those beside reservations, which none may run into, are placed anew; claims are looked at.
                 _ => self.consider(place, plan),
             }
         }
+    }
+
+    /// The job has several ways, or is planned where reservations keep something.
+    fn is_near_reserved(&self, entry: &Entry) -> bool {
+        !entry.others.is_empty() || self.pass.bookings.nodes(entry.job.id).iter().any(|at| self.pass.fleet.is_reserved(*at))
     }
 
     fn place(&self, job: JobId) -> Option<Place> {
@@ -231,11 +244,13 @@ impl Quick<'_, '_> {
     fn planned_next(&mut self, freed: &[NodeIdx]) -> BTreeSet<JobId> {
         let next = freed.iter().filter_map(|at| self.pass.profile.bookings(*at).iter().min_by_key(|b| (b.held.from, b.job)));
         let jobs: BTreeSet<JobId> = next.map(|booking| booking.job).collect();
-        let keys = jobs.into_iter().filter_map(|job| Some((job, self.world.jobs.get(&job)?.key)));
+        let keys = jobs.into_iter().filter_map(|job| Some((job, self.world.jobs.get(&job)?.keys().collect::<Vec<_>>())));
         let keys: Vec<_> = keys.take(MOST_NEXT).collect();
-        let has_room = |(_, key): &(JobId, u32)| {
-            let fit = self.pass.fit(*key);
-            explain::has_room(self.pass.fleet, &self.pass.profile.filling, &fit)
+        let has_room = |(_, keys): &(JobId, Vec<KeyId>)| {
+            keys.iter().any(|key| {
+                let fit = self.pass.fit(*key);
+                explain::has_room(self.pass.fleet, &self.pass.profile.filling, &fit)
+            })
         };
         keys.into_iter().filter(has_room).map(|(job, _)| job).collect()
     }
@@ -255,7 +270,7 @@ impl Quick<'_, '_> {
     fn head(&self, group: &mut Group) -> Option<Place> {
         let is_waiting = |place: &Place| {
             let entry = self.world.jobs.get(&place.job).filter(|e| queue::is_waiting(&e.job, &self.world.unconfirmed));
-            entry.is_some_and(|e| e.key == group.key && span(e.job.time_limit) == group.length)
+            entry.is_some_and(|e| e.keys().any(|key| key == group.key) && span(e.job.time_limit) == group.length)
         };
         while group.jobs.front().is_some_and(|first| !is_waiting(first)) {
             group.jobs.pop_front();

@@ -94,7 +94,8 @@ pub fn node_need(shape: &Shape, class: &Class, limits: NodeLimits, share: Share)
         return None;
     }
     if shape.exclusive {
-        need = class.total;
+        // Of a node of which only a part is reserved nobody gets the whole.
+        need = if class.is_part { return None } else { class.total };
     }
     let is_within = limits.cpus.is_none_or(|most| need.cpus <= most) && limits.memory.is_none_or(|most| need.memory <= most);
     is_within.then_some(need)

@@ -41,6 +41,8 @@ pub struct Group {
 pub struct Standing {
     pub grounds: Grounds,
     pub groups: Vec<Group>,
+    /// When a reservation begins or ends next: then all is planned anew.
+    pub boundary: Option<Micros>,
     pub alarms: BinaryHeap<Reverse<(Micros, Alarm)>>,
     /// All that waited, by partition, first to last.
     places: BTreeMap<Name, Vec<Place>>,
@@ -61,14 +63,16 @@ impl Standing {
         let mut index: HashMap<(KeyId, Micros, Option<PartyId>), usize> = HashMap::new();
         for (queued, place) in queue {
             let party = Some(queued.party).filter(|party| !accounts.party(*party).rules.is_empty());
-            let group = *index.entry((queued.key, queued.length, party)).or_insert_with(|| {
-                let least = keys.entries[queued.key as usize].fit.as_deref().and_then(least_need);
-                let Some(least) = least else { return usize::MAX };
-                self.groups.push(Group { least, key: queued.key, length: queued.length, first: place, jobs: VecDeque::new() });
-                self.groups.len() - 1
-            });
-            if let Some(group) = self.groups.get_mut(group) {
-                group.jobs.push_back(place);
+            for key in std::iter::once(queued.key).chain(queued.others.iter().copied()) {
+                let group = *index.entry((key, queued.length, party)).or_insert_with(|| {
+                    let least = keys.entries[key as usize].fit.as_deref().and_then(least_need);
+                    let Some(least) = least else { return usize::MAX };
+                    self.groups.push(Group { least, key, length: queued.length, first: place, jobs: VecDeque::new() });
+                    self.groups.len() - 1
+                });
+                if let Some(group) = self.groups.get_mut(group) {
+                    group.jobs.push_back(place);
+                }
             }
         }
     }

@@ -76,6 +76,16 @@ impl Timeline {
         }
     }
 
+    /// Begins anew with what is free from each instant on; the first reaches back for ever.
+    pub fn rebuild_from(&mut self, steps: impl Iterator<Item = (Micros, Amount)>, tiers: &Tiers) {
+        self.segments.clear();
+        for (from, free) in steps {
+            if self.segments.last().is_none_or(|last| last.free != free) {
+                self.segments.push(Segment { from, free, tiers: tiers.covered(&free, tiers.all()) });
+            }
+        }
+    }
+
     #[inline]
     fn position(&self, at: Micros) -> usize {
         self.segments.partition_point(|s| s.from <= at).saturating_sub(1)

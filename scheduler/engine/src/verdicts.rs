@@ -7,16 +7,17 @@ use berth_model::JobId;
 use berth_model::event::JobSnapshot;
 use berth_model::verdict::{JobVerdict, PlannedStart, Verdict};
 
-use crate::amount::timestamp;
+use crate::amount::{Micros, timestamp};
 use crate::backfill::{Outcome, Queued, Wait};
 use crate::eligible::throttled;
 use crate::explain::{self, Common, Ground, Words, say};
 use crate::filling::Filling;
-use crate::fit::{Candidates, Fit};
+use crate::fit::{Candidates, Fit, Fitness};
 use crate::fleet::Fleet;
 use crate::keys::{KeyId, Keys};
 use crate::plan::Plan;
 use crate::priority::{Scale, Score};
+use crate::reserved::Reserved;
 
 /// What is said of grounds, by their address: kept from a full plan for the quick ones after it. The ground kept beside it keeps the
 /// address from being given to another.
@@ -27,13 +28,23 @@ pub struct Writer<'a> {
     pub filling: &'a Filling,
     pub keys: &'a Keys,
     pub scale: &'a Scale<'a>,
+    words: Reserved<'a>,
     pub grounds: &'a mut Grounds,
+    /// By key and time limit.
+    kept_out: HashMap<(KeyId, Micros), Option<Verdict>>,
     common: HashMap<KeyId, (Arc<Fit>, Common)>,
 }
 
 impl<'a> Writer<'a> {
-    pub fn new(fleet: &'a Fleet, filling: &'a Filling, keys: &'a Keys, scale: &'a Scale<'a>, grounds: &'a mut Grounds) -> Self {
-        Writer { fleet, filling, keys, scale, grounds, common: HashMap::new() }
+    pub fn new(
+        fleet: &'a Fleet,
+        filling: &'a Filling,
+        keys: &'a Keys,
+        scale: &'a Scale<'a>,
+        words: Reserved<'a>,
+        grounds: &'a mut Grounds,
+    ) -> Self {
+        Writer { fleet, filling, keys, scale, words, grounds, kept_out: HashMap::new(), common: HashMap::new() }
     }
 
     /// A job that policy holds.
@@ -76,13 +87,13 @@ impl<'a> Writer<'a> {
             }
             Wait::Planned { at, nodes } => {
                 let planned = PlannedStart { at: timestamp(*at), nodes: explain::names(self.fleet, nodes) };
-                (self.common(queued.key)?.1.waits(ahead, Some(*at)), Some(planned))
+                (self.waits(job, queued, &outcome.wait, ahead, Some(*at))?, Some(planned))
             }
             Wait::Preempting { at, nodes, victims } => {
                 let planned = PlannedStart { at: timestamp(*at), nodes: explain::names(self.fleet, nodes) };
                 (explain::preempting(job, victims, &planned), Some(planned))
             }
-            Wait::NotNow => (self.common(queued.key)?.1.waits(ahead, None), None),
+            Wait::NotNow => (self.waits(job, queued, &outcome.wait, ahead, None)?, None),
             Wait::TooLate => {
                 let verdict = say("deadline_unreachable", "a job must be able to end by its deadline", format!("job/{}", job.id))
                     .need(explain::words(&job.shape))
@@ -90,7 +101,51 @@ impl<'a> Writer<'a> {
                 (verdict, None)
             }
             Wait::Limited(_) => return None,
-            Wait::Unfit(fitness) => (explain::unfit(self.fleet, job, &self.common(queued.key)?.0.clone(), *fitness), None),
+            Wait::Unfit(fitness) => (self.unfit(job, queued, *fitness)?, None),
+        })
+    }
+
+    /// Of a job that is not given all it needs now.
+    fn waits(&mut self, job: &JobSnapshot, queued: &Queued, wait: &Wait, ahead: &[JobId], at: Option<Micros>) -> Option<Verdict> {
+        if !job.reservations.is_empty()
+            && let Some(verdict) = self.words.within(job, wait, explain::words(&job.shape))
+        {
+            return Some(verdict);
+        }
+        if job.reservations.is_empty() && !self.fleet.reservations.is_empty() {
+            let outside = queued.others.last().copied().unwrap_or(queued.key);
+            let index = (outside, queued.length);
+            let verdict = match self.kept_out.get(&index) {
+                Some(known) => known.clone(),
+                None => {
+                    let fit = self.keys.entries[outside as usize].fit.clone();
+                    let verdict = fit.and_then(|fit| self.words.kept_out(job, &fit));
+                    self.kept_out.insert(index, verdict.clone());
+                    verdict
+                }
+            };
+            if verdict.is_some() {
+                return verdict;
+            }
+        }
+        Some(self.common(queued.key)?.1.waits(ahead, at))
+    }
+
+    fn unfit(&mut self, job: &JobSnapshot, queued: &Queued, fitness: Fitness) -> Option<Verdict> {
+        let ground = &self.keys.entries[queued.key as usize].key.ground;
+        let (fences, reservation) = (&ground.fences, ground.reservation.clone().filter(|_| !job.reservations.is_empty()));
+        if let Some(verdict) = self.words.fenced(job, fences) {
+            return Some(verdict);
+        }
+        let fit = self.common(queued.key)?.0.clone();
+        let verdict = explain::unfit(self.fleet, job, &fit, fitness);
+        Some(match reservation {
+            Some(name) if fitness != Fitness::NodesUnavailable => Verdict {
+                object: format!("reservation/{name}"),
+                advice: Some("ask for what the reservation has on nodes of the job's partition, or leave the reservation out".to_owned()),
+                ..verdict
+            },
+            _ => verdict,
         })
     }
 

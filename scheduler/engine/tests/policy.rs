@@ -98,6 +98,7 @@ fn job(id: u64, nodes: u32, cpus: u32, gpus: u32, minutes: u64) -> JobSnapshot {
         array: None,
         attempt: None,
         claim: None,
+        reservations: Vec::new(),
     }
 }
 
@@ -121,6 +122,7 @@ fn running(job: JobSnapshot, nodes: &[u32], charge: Charge) -> JobSnapshot {
         checkpoint_at: None,
         is_requeueable: true,
         preempted: None,
+        reservation: None,
     };
     JobSnapshot { state: JobState::Running, attempt: Some(attempt), ..job }
 }

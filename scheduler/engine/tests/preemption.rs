@@ -83,6 +83,7 @@ fn job(id: u64, nodes: u32, cpus: u32) -> JobSnapshot {
         array: None,
         attempt: None,
         claim: None,
+        reservations: Vec::new(),
     }
 }
 
@@ -114,6 +115,7 @@ fn running(job: JobSnapshot, seconds: i64, nodes: &[u32], first_cpu: u32) -> Job
         checkpoint_at: None,
         is_requeueable: true,
         preempted: None,
+        reservation: None,
     };
     JobSnapshot { state: JobState::Running, attempt: Some(attempt), time_limit: 86_400 + seconds as u64, ..job }
 }

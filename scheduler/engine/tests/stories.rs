@@ -103,6 +103,7 @@ fn job(id: u64, shape: Shape, minutes: u64) -> JobSnapshot {
         array: None,
         attempt: None,
         claim: None,
+        reservations: Vec::new(),
     }
 }
 
@@ -124,6 +125,7 @@ fn running(id: u64, nodes: &[u32], minutes: u64) -> JobSnapshot {
         checkpoint_at: None,
         is_requeueable: true,
         preempted: None,
+        reservation: None,
     };
     JobSnapshot { state: JobState::Running, attempt: Some(attempt), ..job(id, shape(nodes.len() as u32, 16), minutes) }
 }

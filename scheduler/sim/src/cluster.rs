@@ -247,5 +247,6 @@ fn snapshot(id: u64, job: &TraceJob, shape: Shape, user: Name) -> JobSnapshot {
         array: None,
         attempt: None,
         claim: None,
+        reservations: Vec::new(),
     }
 }

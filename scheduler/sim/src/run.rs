@@ -134,6 +134,7 @@ impl Run {
             checkpoint_at: None,
             is_requeueable: true,
             preempted: None,
+            reservation: None,
         };
         let snapshot = JobSnapshot { state: JobState::Running, attempt: Some(attempt), ..sim.job.clone() };
         self.engine.apply(Event::Job(Box::new(snapshot)));

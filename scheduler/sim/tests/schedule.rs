@@ -84,6 +84,7 @@ fn job(id: u64, submitted: i64, nodes: u32, limit: u64, length: u64) -> SimJob {
         array: None,
         attempt: None,
         claim: None,
+        reservations: Vec::new(),
     };
     SimJob { job, runtime: length * 60 }
 }

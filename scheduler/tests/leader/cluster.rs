@@ -66,6 +66,7 @@ impl Cluster {
             excluded_nodes: Default::default(),
             dependency_any: false,
             is_singleton: false,
+            reservations: Vec::new(),
             throttle: None,
         };
         let mut job = NewJob {

@@ -374,6 +374,63 @@ func (e RequeueMode) Valid() bool {
 	}
 }
 
+// Defines values for ReservationFlag.
+const (
+	ReservationFlagDaily              ReservationFlag = "daily"
+	ReservationFlagFlex               ReservationFlag = "flex"
+	ReservationFlagHourly             ReservationFlag = "hourly"
+	ReservationFlagIgnoreJobs         ReservationFlag = "ignore_jobs"
+	ReservationFlagMagnetic           ReservationFlag = "magnetic"
+	ReservationFlagMaint              ReservationFlag = "maint"
+	ReservationFlagNoHoldJobsAfterEnd ReservationFlag = "no_hold_jobs_after_end"
+	ReservationFlagOverlap            ReservationFlag = "overlap"
+	ReservationFlagPartNodes          ReservationFlag = "part_nodes"
+	ReservationFlagReplace            ReservationFlag = "replace"
+	ReservationFlagReplaceDown        ReservationFlag = "replace_down"
+	ReservationFlagStaticAlloc        ReservationFlag = "static_alloc"
+	ReservationFlagWeekday            ReservationFlag = "weekday"
+	ReservationFlagWeekend            ReservationFlag = "weekend"
+	ReservationFlagWeekly             ReservationFlag = "weekly"
+)
+
+// Valid indicates whether the value is a known member of the ReservationFlag enum.
+func (e ReservationFlag) Valid() bool {
+	switch e {
+	case ReservationFlagDaily:
+		return true
+	case ReservationFlagFlex:
+		return true
+	case ReservationFlagHourly:
+		return true
+	case ReservationFlagIgnoreJobs:
+		return true
+	case ReservationFlagMagnetic:
+		return true
+	case ReservationFlagMaint:
+		return true
+	case ReservationFlagNoHoldJobsAfterEnd:
+		return true
+	case ReservationFlagOverlap:
+		return true
+	case ReservationFlagPartNodes:
+		return true
+	case ReservationFlagReplace:
+		return true
+	case ReservationFlagReplaceDown:
+		return true
+	case ReservationFlagStaticAlloc:
+		return true
+	case ReservationFlagWeekday:
+		return true
+	case ReservationFlagWeekend:
+		return true
+	case ReservationFlagWeekly:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for UsageReset.
 const (
 	UsageResetDaily     UsageReset = "daily"
@@ -1037,7 +1094,7 @@ type Node struct {
 	Drivers     []string `json:"drivers"`
 	Features    []string `json:"features"`
 
-	// Flags `drain`, `fail`, … on top of the state.
+	// Flags `drain`, `fail`, …, and `reserved` or `maint` while a reservation of it lasts, on top of the state.
 	Flags []string `json:"flags"`
 
 	// Inventory What a node has, as its worker found it.
@@ -1052,6 +1109,9 @@ type Node struct {
 	// Reason Why it is drained or down.
 	Reason       *string   `json:"reason,omitempty"`
 	RegisteredAt time.Time `json:"registered_at"`
+
+	// Reservation Reservations of it that last, as far as the caller may see them.
+	Reservation *string `json:"reservation,omitempty"`
 
 	// State Base state of a node. Allocated and mixed are derived from what runs there.
 	State NodeState `json:"state"`
@@ -1167,6 +1227,14 @@ type PagePartition struct {
 // PageQos A page of a list.
 type PageQos struct {
 	Items []Qos `json:"items"`
+
+	// NextPageToken Give it as `page_token` to read on; absent on the last page.
+	NextPageToken *string `json:"next_page_token,omitempty"`
+}
+
+// PageReservation A page of a list.
+type PageReservation struct {
+	Items []Reservation `json:"items"`
 
 	// NextPageToken Give it as `page_token` to read on; absent on the last page.
 	NextPageToken *string `json:"next_page_token,omitempty"`
@@ -1307,7 +1375,8 @@ type Policy struct {
 	Queue       *QueuePolicy `json:"queue,omitempty"`
 
 	// RequeueDelaySeconds Wait before a requeued job may start again.
-	RequeueDelaySeconds *U64 `json:"requeue_delay_seconds,omitempty"`
+	RequeueDelaySeconds       *U64 `json:"requeue_delay_seconds,omitempty"`
+	ReservationOverrunSeconds *U64 `json:"reservation_overrun_seconds,omitempty"`
 
 	// SafeLimits Limits in resource-minutes and wall time count what a job may use up to its time limit, not only what has been used.
 	SafeLimits *bool `json:"safe_limits,omitempty"`
@@ -1537,6 +1606,128 @@ type RequeueSpec struct {
 	// MaxRestarts Requeues allowed in all.
 	MaxRestarts *int32       `json:"max_restarts,omitempty"`
 	Mode        *RequeueMode `json:"mode,omitempty"`
+}
+
+// Reservation A reservation with what has been chosen for it.
+type Reservation struct {
+	// Accounts Accounts as `tenant/account`, or with a minus before it all but these.
+	Accounts        *[]string `json:"accounts,omitempty"`
+	Comment         *string   `json:"comment,omitempty"`
+	CreatedAt       time.Time `json:"created_at"`
+	CreatedBy       string    `json:"created_by"`
+	DurationSeconds *U64      `json:"duration_seconds,omitempty"`
+
+	// End When it ends; either this or `duration_seconds`.
+	End *time.Time `json:"end,omitempty"`
+
+	// Features What nodes must have: `h100&nvlink`; with counts, so many of each: `h100*2,fat*1`.
+	Features     *string            `json:"features,omitempty"`
+	Flags        *[]ReservationFlag `json:"flags,omitempty"`
+	FloatSeconds *U64               `json:"float_seconds,omitempty"`
+
+	// IsActive It lasts.
+	IsActive bool `json:"is_active"`
+	Name     Name `json:"name"`
+
+	// NodeCount So many nodes, idle ones first.
+	NodeCount *int32 `json:"node_count,omitempty"`
+
+	// NodeList Its nodes, folded.
+	NodeList string `json:"node_list"`
+
+	// Nodes Host-list of nodes (`n[1-4]`), or `ALL`.
+	Nodes     *string `json:"nodes,omitempty"`
+	Partition *Name   `json:"partition,omitempty"`
+
+	// Parts What of which nodes.
+	Parts             []ReservedPart `json:"parts"`
+	PurgeAfterSeconds *U64           `json:"purge_after_seconds,omitempty"`
+	ReservedNodes     int32          `json:"reserved_nodes"`
+
+	// RunningJobs Jobs that run in it.
+	RunningJobs int32 `json:"running_jobs"`
+
+	// Start When it begins; of one that repeats, when it began or begins next. Absent: now, or with `float_seconds` always so far ahead.
+	Start *time.Time `json:"start,omitempty"`
+
+	// Tenants Tenants, or with a minus before it all but these.
+	Tenants *[]string `json:"tenants,omitempty"`
+
+	// TimeZone IANA name of the zone in which it repeats (`Europe/Berlin`); UTC if absent.
+	TimeZone *string `json:"time_zone,omitempty"`
+
+	// Tres Resources in place of whole nodes: `{"cpu": 64}`, `{"gres/gpu:h100": 8}`. They come from as few nodes as possible, and the rest of
+	// these nodes is free for others. What is not named follows in proportion.
+	Tres *map[string]int64 `json:"tres,omitempty"`
+
+	// Users Users as `tenant/user`, or with a minus before it all but these. Of several lists all must match.
+	Users *[]string `json:"users,omitempty"`
+
+	// Window Its present time, or the next one. Of one that floats: as of now.
+	Window Window `json:"window"`
+}
+
+// ReservationFlag What is special about a reservation.
+type ReservationFlag string
+
+// ReservationSpec A reservation as an administrator asks for it. Nodes are named, counted, or come by resources; exactly one of `nodes`, `node_count`,
+// counted `features` and `tres`, or the flag `part_nodes`.
+type ReservationSpec struct {
+	// Accounts Accounts as `tenant/account`, or with a minus before it all but these.
+	Accounts        *[]string `json:"accounts,omitempty"`
+	Comment         *string   `json:"comment,omitempty"`
+	DurationSeconds *U64      `json:"duration_seconds,omitempty"`
+
+	// End When it ends; either this or `duration_seconds`.
+	End *time.Time `json:"end,omitempty"`
+
+	// Features What nodes must have: `h100&nvlink`; with counts, so many of each: `h100*2,fat*1`.
+	Features     *string            `json:"features,omitempty"`
+	Flags        *[]ReservationFlag `json:"flags,omitempty"`
+	FloatSeconds *U64               `json:"float_seconds,omitempty"`
+	Name         Name               `json:"name"`
+
+	// NodeCount So many nodes, idle ones first.
+	NodeCount *int32 `json:"node_count,omitempty"`
+
+	// Nodes Host-list of nodes (`n[1-4]`), or `ALL`.
+	Nodes             *string `json:"nodes,omitempty"`
+	Partition         *Name   `json:"partition,omitempty"`
+	PurgeAfterSeconds *U64    `json:"purge_after_seconds,omitempty"`
+
+	// Start When it begins; of one that repeats, when it began or begins next. Absent: now, or with `float_seconds` always so far ahead.
+	Start *time.Time `json:"start,omitempty"`
+
+	// Tenants Tenants, or with a minus before it all but these.
+	Tenants *[]string `json:"tenants,omitempty"`
+
+	// TimeZone IANA name of the zone in which it repeats (`Europe/Berlin`); UTC if absent.
+	TimeZone *string `json:"time_zone,omitempty"`
+
+	// Tres Resources in place of whole nodes: `{"cpu": 64}`, `{"gres/gpu:h100": 8}`. They come from as few nodes as possible, and the rest of
+	// these nodes is free for others. What is not named follows in proportion.
+	Tres *map[string]int64 `json:"tres,omitempty"`
+
+	// Users Users as `tenant/user`, or with a minus before it all but these. Of several lists all must match.
+	Users *[]string `json:"users,omitempty"`
+}
+
+// ReservedPart What is kept of some nodes.
+type ReservedPart struct {
+	// Nodes Folded: `n[1-4]`.
+	Nodes string         `json:"nodes"`
+	Share *ReservedShare `json:"share,omitempty"`
+}
+
+// ReservedShare A part of a node.
+type ReservedShare struct {
+	Cpus int32 `json:"cpus"`
+
+	// Gpus By type.
+	Gpus *map[string]int32 `json:"gpus,omitempty"`
+
+	// MemoryBytes Bytes. Text such as "80GiB" is accepted on input too.
+	MemoryBytes Bytes `json:"memory_bytes"`
 }
 
 // ResourceRequest What a job asks for. All of it is optional: one task of one CPU on one node is the default.
@@ -1857,6 +2048,12 @@ type Whoami struct {
 	User     string   `json:"user"`
 }
 
+// Window A time, half-open.
+type Window struct {
+	End   time.Time `json:"end"`
+	Start time.Time `json:"start"`
+}
+
 // U64 defines model for u64.
 type U64 = int64
 
@@ -2094,6 +2291,21 @@ type PrioritiesListParams struct {
 // QosUpdateJSONBody defines parameters for QosUpdate.
 type QosUpdateJSONBody = map[string]interface{}
 
+// ReservationsListParams defines parameters for ReservationsList.
+type ReservationsListParams struct {
+	// PageSize Items a page, 1 to 1000; 100 if absent.
+	PageSize *int32 `form:"page_size,omitempty" json:"page_size,omitempty"`
+
+	// PageToken `next_page_token` of the page before.
+	PageToken *string `form:"page_token,omitempty" json:"page_token,omitempty"`
+
+	// Tenant The tenant meant; only platform admins name another than their own.
+	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
+}
+
+// ReservationsUpdateJSONBody defines parameters for ReservationsUpdate.
+type ReservationsUpdateJSONBody = map[string]interface{}
+
 // SharesListParams defines parameters for SharesList.
 type SharesListParams struct {
 	// Account Only this account and its users.
@@ -2207,6 +2419,12 @@ type QosUpdateJSONRequestBody = QosUpdateJSONBody
 
 // QosPutJSONRequestBody defines body for QosPut for application/json ContentType.
 type QosPutJSONRequestBody = Qos
+
+// ReservationsCreateJSONRequestBody defines body for ReservationsCreate for application/json ContentType.
+type ReservationsCreateJSONRequestBody = ReservationSpec
+
+// ReservationsUpdateJSONRequestBody defines body for ReservationsUpdate for application/json ContentType.
+type ReservationsUpdateJSONRequestBody = ReservationsUpdateJSONBody
 
 // SimulationsCreateJSONRequestBody defines body for SimulationsCreate for application/json ContentType.
 type SimulationsCreateJSONRequestBody = CreateSimulation
@@ -2879,6 +3097,49 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /v1/qos/{qos} (the `QosPut` operationId).
 	QosPut(ctx context.Context, qos string, body QosPutJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReservationsList List reservations that concern the caller, by name.
+	//
+	// Corresponds with GET /v1/reservations (the `ReservationsList` operationId).
+	ReservationsList(ctx context.Context, params *ReservationsListParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReservationsCreateWithBody Make a reservation. Its nodes are chosen now: 409 `nodes_unavailable` tells what is in the way.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/reservations (the `ReservationsCreate` operationId).
+	ReservationsCreateWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReservationsCreate Make a reservation. Its nodes are chosen now: 409 `nodes_unavailable` tells what is in the way.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/reservations (the `ReservationsCreate` operationId).
+	ReservationsCreate(ctx context.Context, body ReservationsCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReservationsDelete Delete a reservation in which no job runs. Jobs that wait for it are held, or go on without it.
+	//
+	// Corresponds with DELETE /v1/reservations/{reservation} (the `ReservationsDelete` operationId).
+	ReservationsDelete(ctx context.Context, reservation string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReservationsGet Get a reservation.
+	//
+	// Corresponds with GET /v1/reservations/{reservation} (the `ReservationsGet` operationId).
+	ReservationsGet(ctx context.Context, reservation string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReservationsUpdateWithBody Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/reservations/{reservation} (the `ReservationsUpdate` operationId).
+	ReservationsUpdateWithBody(ctx context.Context, reservation string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReservationsUpdate Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/reservations/{reservation} (the `ReservationsUpdate` operationId).
+	ReservationsUpdate(ctx context.Context, reservation string, body ReservationsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SharesList The tree of shares with usage and fair-share factors; of the caller's tenant, or of all for administrators of the platform.
 	//
@@ -4174,6 +4435,119 @@ func (c *Client) QosPutWithBody(ctx context.Context, qos string, contentType str
 // Corresponds with PUT /v1/qos/{qos} (the `QosPut` operationId).
 func (c *Client) QosPut(ctx context.Context, qos string, body QosPutJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewQosPutRequest(c.Server, qos, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReservationsList List reservations that concern the caller, by name.
+//
+// Corresponds with GET /v1/reservations (the `ReservationsList` operationId).
+func (c *Client) ReservationsList(ctx context.Context, params *ReservationsListParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReservationsListRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReservationsCreateWithBody Make a reservation. Its nodes are chosen now: 409 `nodes_unavailable` tells what is in the way.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/reservations (the `ReservationsCreate` operationId).
+func (c *Client) ReservationsCreateWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReservationsCreateRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReservationsCreate Make a reservation. Its nodes are chosen now: 409 `nodes_unavailable` tells what is in the way.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/reservations (the `ReservationsCreate` operationId).
+func (c *Client) ReservationsCreate(ctx context.Context, body ReservationsCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReservationsCreateRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReservationsDelete Delete a reservation in which no job runs. Jobs that wait for it are held, or go on without it.
+//
+// Corresponds with DELETE /v1/reservations/{reservation} (the `ReservationsDelete` operationId).
+func (c *Client) ReservationsDelete(ctx context.Context, reservation string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReservationsDeleteRequest(c.Server, reservation)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReservationsGet Get a reservation.
+//
+// Corresponds with GET /v1/reservations/{reservation} (the `ReservationsGet` operationId).
+func (c *Client) ReservationsGet(ctx context.Context, reservation string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReservationsGetRequest(c.Server, reservation)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReservationsUpdateWithBody Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/reservations/{reservation} (the `ReservationsUpdate` operationId).
+func (c *Client) ReservationsUpdateWithBody(ctx context.Context, reservation string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReservationsUpdateRequestWithBody(c.Server, reservation, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReservationsUpdate Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/reservations/{reservation} (the `ReservationsUpdate` operationId).
+func (c *Client) ReservationsUpdate(ctx context.Context, reservation string, body ReservationsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReservationsUpdateRequest(c.Server, reservation, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7471,6 +7845,239 @@ func NewQosPutRequestWithBody(server string, qos string, contentType string, bod
 	return req, nil
 }
 
+// NewReservationsListRequest constructs an http.Request for the ReservationsList method
+func NewReservationsListRequest(server string, params *ReservationsListParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/reservations")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.PageSize != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page_size", *params.PageSize, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.PageToken != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page_token", *params.PageToken, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Tenant != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tenant", *params.Tenant, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewReservationsCreateRequest calls the generic ReservationsCreate builder with application/json body
+func NewReservationsCreateRequest(server string, body ReservationsCreateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReservationsCreateRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewReservationsCreateRequestWithBody constructs an http.Request for the ReservationsCreate method, with any body, and a specified content type
+func NewReservationsCreateRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/reservations")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewReservationsDeleteRequest constructs an http.Request for the ReservationsDelete method
+func NewReservationsDeleteRequest(server string, reservation string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "reservation", reservation, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/reservations/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewReservationsGetRequest constructs an http.Request for the ReservationsGet method
+func NewReservationsGetRequest(server string, reservation string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "reservation", reservation, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/reservations/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewReservationsUpdateRequest calls the generic ReservationsUpdate builder with application/json body
+func NewReservationsUpdateRequest(server string, reservation string, body ReservationsUpdateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReservationsUpdateRequestWithBody(server, reservation, "application/json", bodyReader)
+}
+
+// NewReservationsUpdateRequestWithBody constructs an http.Request for the ReservationsUpdate method, with any body, and a specified content type
+func NewReservationsUpdateRequestWithBody(server string, reservation string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "reservation", reservation, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/reservations/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewSharesListRequest constructs an http.Request for the SharesList method
 func NewSharesListRequest(server string, params *SharesListParams) (*http.Request, error) {
 	var err error
@@ -8726,6 +9333,55 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PUT /v1/qos/{qos} (the `QosPut` operationId).
 	QosPutWithResponse(ctx context.Context, qos string, body QosPutJSONRequestBody, reqEditors ...RequestEditorFn) (*QosPutResponse, error)
+
+	// ReservationsListWithResponse List reservations that concern the caller, by name.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/reservations (the `ReservationsList` operationId).
+	ReservationsListWithResponse(ctx context.Context, params *ReservationsListParams, reqEditors ...RequestEditorFn) (*ReservationsListResponse, error)
+
+	// ReservationsCreateWithBodyWithResponse Make a reservation. Its nodes are chosen now: 409 `nodes_unavailable` tells what is in the way.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/reservations (the `ReservationsCreate` operationId).
+	ReservationsCreateWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReservationsCreateResponse, error)
+
+	// ReservationsCreateWithResponse Make a reservation. Its nodes are chosen now: 409 `nodes_unavailable` tells what is in the way.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/reservations (the `ReservationsCreate` operationId).
+	ReservationsCreateWithResponse(ctx context.Context, body ReservationsCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*ReservationsCreateResponse, error)
+
+	// ReservationsDeleteWithResponse Delete a reservation in which no job runs. Jobs that wait for it are held, or go on without it.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/reservations/{reservation} (the `ReservationsDelete` operationId).
+	ReservationsDeleteWithResponse(ctx context.Context, reservation string, reqEditors ...RequestEditorFn) (*ReservationsDeleteResponse, error)
+
+	// ReservationsGetWithResponse Get a reservation.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/reservations/{reservation} (the `ReservationsGet` operationId).
+	ReservationsGetWithResponse(ctx context.Context, reservation string, reqEditors ...RequestEditorFn) (*ReservationsGetResponse, error)
+
+	// ReservationsUpdateWithBodyWithResponse Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/reservations/{reservation} (the `ReservationsUpdate` operationId).
+	ReservationsUpdateWithBodyWithResponse(ctx context.Context, reservation string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReservationsUpdateResponse, error)
+
+	// ReservationsUpdateWithResponse Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/reservations/{reservation} (the `ReservationsUpdate` operationId).
+	ReservationsUpdateWithResponse(ctx context.Context, reservation string, body ReservationsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*ReservationsUpdateResponse, error)
 
 	// SharesListWithResponse The tree of shares with usage and fair-share factors; of the caller's tenant, or of all for administrators of the platform.
 	//
@@ -11383,6 +12039,246 @@ func (r QosPutResponse) ContentType() string {
 	return ""
 }
 
+type ReservationsListResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PageReservation
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReservationsListResponse) GetJSON200() *PageReservation {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ReservationsListResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReservationsListResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReservationsListResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReservationsListResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReservationsListResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ReservationsCreateResponse201Headers the declared response headers of an HTTP 201 response for ReservationsCreate
+type ReservationsCreateResponse201Headers struct {
+	Location *string
+}
+
+type ReservationsCreateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Reservation
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *ReservationsCreateResponse201Headers
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r ReservationsCreateResponse) GetJSON201() *Reservation {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ReservationsCreateResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReservationsCreateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReservationsCreateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReservationsCreateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReservationsCreateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReservationsDeleteResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ReservationsDeleteResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReservationsDeleteResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReservationsDeleteResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReservationsDeleteResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReservationsDeleteResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReservationsGetResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Reservation
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReservationsGetResponse) GetJSON200() *Reservation {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ReservationsGetResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReservationsGetResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReservationsGetResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReservationsGetResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReservationsGetResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReservationsUpdateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Reservation
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReservationsUpdateResponse) GetJSON200() *Reservation {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ReservationsUpdateResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReservationsUpdateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReservationsUpdateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReservationsUpdateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReservationsUpdateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type SharesListResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -12968,6 +13864,97 @@ func (c *ClientWithResponses) QosPutWithResponse(ctx context.Context, qos string
 		return nil, err
 	}
 	return ParseQosPutResponse(rsp)
+}
+
+// ReservationsListWithResponse List reservations that concern the caller, by name.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/reservations (the `ReservationsList` operationId).
+func (c *ClientWithResponses) ReservationsListWithResponse(ctx context.Context, params *ReservationsListParams, reqEditors ...RequestEditorFn) (*ReservationsListResponse, error) {
+	rsp, err := c.ReservationsList(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReservationsListResponse(rsp)
+}
+
+// ReservationsCreateWithBodyWithResponse Make a reservation. Its nodes are chosen now: 409 `nodes_unavailable` tells what is in the way.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/reservations (the `ReservationsCreate` operationId).
+func (c *ClientWithResponses) ReservationsCreateWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReservationsCreateResponse, error) {
+	rsp, err := c.ReservationsCreateWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReservationsCreateResponse(rsp)
+}
+
+// ReservationsCreateWithResponse Make a reservation. Its nodes are chosen now: 409 `nodes_unavailable` tells what is in the way.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/reservations (the `ReservationsCreate` operationId).
+func (c *ClientWithResponses) ReservationsCreateWithResponse(ctx context.Context, body ReservationsCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*ReservationsCreateResponse, error) {
+	rsp, err := c.ReservationsCreate(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReservationsCreateResponse(rsp)
+}
+
+// ReservationsDeleteWithResponse Delete a reservation in which no job runs. Jobs that wait for it are held, or go on without it.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/reservations/{reservation} (the `ReservationsDelete` operationId).
+func (c *ClientWithResponses) ReservationsDeleteWithResponse(ctx context.Context, reservation string, reqEditors ...RequestEditorFn) (*ReservationsDeleteResponse, error) {
+	rsp, err := c.ReservationsDelete(ctx, reservation, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReservationsDeleteResponse(rsp)
+}
+
+// ReservationsGetWithResponse Get a reservation.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/reservations/{reservation} (the `ReservationsGet` operationId).
+func (c *ClientWithResponses) ReservationsGetWithResponse(ctx context.Context, reservation string, reqEditors ...RequestEditorFn) (*ReservationsGetResponse, error) {
+	rsp, err := c.ReservationsGet(ctx, reservation, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReservationsGetResponse(rsp)
+}
+
+// ReservationsUpdateWithBodyWithResponse Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/reservations/{reservation} (the `ReservationsUpdate` operationId).
+func (c *ClientWithResponses) ReservationsUpdateWithBodyWithResponse(ctx context.Context, reservation string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReservationsUpdateResponse, error) {
+	rsp, err := c.ReservationsUpdateWithBody(ctx, reservation, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReservationsUpdateResponse(rsp)
+}
+
+// ReservationsUpdateWithResponse Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/reservations/{reservation} (the `ReservationsUpdate` operationId).
+func (c *ClientWithResponses) ReservationsUpdateWithResponse(ctx context.Context, reservation string, body ReservationsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*ReservationsUpdateResponse, error) {
+	rsp, err := c.ReservationsUpdate(ctx, reservation, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReservationsUpdateResponse(rsp)
 }
 
 // SharesListWithResponse The tree of shares with usage and fair-share factors; of the caller's tenant, or of all for administrators of the platform.
@@ -14933,6 +15920,180 @@ func ParseQosPutResponse(rsp *http.Response) (*QosPutResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Qos
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReservationsListResponse parses an HTTP response from a ReservationsListWithResponse call
+func ParseReservationsListResponse(rsp *http.Response) (*ReservationsListResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReservationsListResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PageReservation
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReservationsCreateResponse parses an HTTP response from a ReservationsCreateWithResponse call
+func ParseReservationsCreateResponse(rsp *http.Response) (*ReservationsCreateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReservationsCreateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Reservation
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers ReservationsCreateResponse201Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers201 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseReservationsDeleteResponse parses an HTTP response from a ReservationsDeleteWithResponse call
+func ParseReservationsDeleteResponse(rsp *http.Response) (*ReservationsDeleteResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReservationsDeleteResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReservationsGetResponse parses an HTTP response from a ReservationsGetWithResponse call
+func ParseReservationsGetResponse(rsp *http.Response) (*ReservationsGetResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReservationsGetResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Reservation
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReservationsUpdateResponse parses an HTTP response from a ReservationsUpdateWithResponse call
+func ParseReservationsUpdateResponse(rsp *http.Response) (*ReservationsUpdateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReservationsUpdateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Reservation
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -8,7 +8,7 @@ use berth_model::job::JobSpec;
 use berth_model::limit::Bound;
 use berth_model::resources::Shape;
 use berth_model::state::Hold;
-use berth_model::{Fault, JobId, NodeName};
+use berth_model::{Fault, JobId, Name, NodeName};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sqlx::postgres::PgConnection;
@@ -36,6 +36,9 @@ pub struct Planning {
     /// `%n` of an array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttle: Option<u32>,
+    /// Reservations to run in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reservations: Vec<Name>,
 }
 
 /// A job that passed all checks.

@@ -110,6 +110,7 @@ fn job(id: u64, shape: Shape, minutes: u64) -> JobSnapshot {
         array: None,
         attempt: None,
         claim: None,
+        reservations: Vec::new(),
     }
 }
 
@@ -180,6 +181,7 @@ pub fn running_jobs(nodes: u32, first_id: u64) -> Vec<JobSnapshot> {
                 checkpoint_at: None,
                 is_requeueable: true,
                 preempted: None,
+                reservation: None,
             };
             next += count;
             running.push(JobSnapshot { state: JobState::Running, attempt: Some(attempt), ..job(id, shape(count, gpus, 12, 10), 48 * 60) });

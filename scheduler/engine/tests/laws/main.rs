@@ -3,6 +3,7 @@
 mod limits;
 mod naive;
 mod preemption;
+mod reservations;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -136,6 +137,7 @@ impl Story {
         let until = at(self.world.now + seconds);
         loop {
             let instants = self.planned.values().map(|(at, _)| *at).chain(self.world.running.values().map(World::limit));
+            let instants = instants.chain(reservations::boundaries(&self.world));
             let now = at(self.world.now);
             let Some(next) = instants.filter(|at| *at > now && *at < until).min() else { break };
             self.jump(next.duration_since(now).as_secs());
@@ -143,7 +145,7 @@ impl Story {
             let plan = self.plan(false)?;
             self.take(&plan)?;
             // A limit may hold a job whose planned start has come.
-            if self.limits.is_none() {
+            if self.limits.is_none() && !plan.is_full {
                 self.check_nobody_is_delayed(&before)?;
             }
         }
@@ -169,6 +171,7 @@ impl Story {
                 if self.preempts.is_some() && job.id.0 % 3 == 0 {
                     job.qos = world::name("high");
                 }
+                job = reservations::named_by(&self.world, job);
                 self.next_job += 1;
                 self.world.pending.insert(job.id, job.clone());
                 self.tell(Event::Job(Box::new(job)));
@@ -218,6 +221,7 @@ impl Story {
         if let Some((by, exempt)) = self.preempts {
             preemption::check(&self.world, by, exempt, plan)?;
         }
+        reservations::check(&self.world, plan)?;
         self.world.start(plan, &mut self.engines);
         self.world.preempt(plan, &mut self.engines);
         check_running(&self.world)?;
@@ -235,6 +239,7 @@ impl Story {
         }
         let pending = &self.world.pending;
         self.planned.retain(|job, _| pending.contains_key(job));
+        reservations::check_shares(&self.world, &self.planned)?;
         check_planned(&self.world, &self.planned)
     }
 }

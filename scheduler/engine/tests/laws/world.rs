@@ -8,6 +8,7 @@ use berth_model::event::{Event, JobSnapshot, RunningAttempt};
 use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos};
 use berth_model::preemption::Preempted;
+use berth_model::reservation::Reservation;
 use berth_model::resources::{Gpu, GpuDemand, Gpus, Inventory, MemoryDemand, NodeAllocation, NumaNode, Shape};
 use berth_model::state::{JobState, NodeFlag};
 use berth_model::{Bytes, JobId, Name, NodeName};
@@ -139,6 +140,7 @@ pub fn job(id: u64, ask: &Ask) -> JobSnapshot {
         array: None,
         attempt: None,
         claim: None,
+        reservations: Vec::new(),
     }
 }
 
@@ -151,6 +153,9 @@ pub struct World {
     pub running: BTreeMap<JobId, JobSnapshot>,
     /// What has ended, undecayed.
     pub spent: BTreeMap<UsageKey, Used>,
+    pub reservations: Vec<Reservation>,
+    /// Jobs that ran before the engines were told of them.
+    pub ran_before: BTreeSet<JobId>,
 }
 
 impl World {
@@ -165,6 +170,7 @@ impl World {
             Partition { nodes: String::new(), node_features: BTreeSet::from(["gpu".to_owned()]), ..Partition::of_all_nodes(name("gpu")) };
         let mut events = vec![Event::Policy(Policy::default()), qos("normal", 0), qos("high", 100)];
         events.extend([Event::Partition(Partition::of_all_nodes(name("main"))), Event::Partition(gpu)]);
+        events.push(Event::Reservations(self.reservations.clone()));
         events.extend(self.nodes.values().map(|node| Event::Node(Box::new(node.clone()))));
         events.extend(self.running.values().chain(self.pending.values()).map(|job| Event::Job(Box::new(job.clone()))));
         events
@@ -196,6 +202,7 @@ impl World {
                 checkpoint_at: None,
                 is_requeueable: true,
                 preempted: None,
+                reservation: start.reservation.clone(),
             };
             let job = JobSnapshot { state: JobState::Running, attempt: Some(attempt), claim: None, ..job };
             for engine in engines.iter_mut() {

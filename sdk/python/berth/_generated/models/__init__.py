@@ -66,6 +66,7 @@ from .page_join_token import PageJoinToken
 from .page_node import PageNode
 from .page_partition import PagePartition
 from .page_qos import PageQos
+from .page_reservation import PageReservation
 from .page_step import PageStep
 from .page_tenant import PageTenant
 from .page_user import PageUser
@@ -102,6 +103,14 @@ from .queue_policy import QueuePolicy
 from .requeue_job import RequeueJob
 from .requeue_mode import RequeueMode
 from .requeue_spec import RequeueSpec
+from .reservation import Reservation
+from .reservation_flag import ReservationFlag
+from .reservation_spec import ReservationSpec
+from .reservation_spec_tres import ReservationSpecTres
+from .reservations_update_body import ReservationsUpdateBody
+from .reserved_part import ReservedPart
+from .reserved_share import ReservedShare
+from .reserved_share_gpus import ReservedShareGpus
 from .resource_request import ResourceRequest
 from .share import Share
 from .shares import Shares
@@ -126,6 +135,7 @@ from .user import User
 from .verdict import Verdict
 from .victim import Victim
 from .whoami import Whoami
+from .window import Window
 
 __all__ = (
     "Account",
@@ -194,6 +204,7 @@ __all__ = (
     "PageNode",
     "PagePartition",
     "PageQos",
+    "PageReservation",
     "PageStep",
     "PageTenant",
     "PageUser",
@@ -230,6 +241,14 @@ __all__ = (
     "RequeueJob",
     "RequeueMode",
     "RequeueSpec",
+    "Reservation",
+    "ReservationFlag",
+    "ReservationSpec",
+    "ReservationSpecTres",
+    "ReservationsUpdateBody",
+    "ReservedPart",
+    "ReservedShare",
+    "ReservedShareGpus",
     "ResourceRequest",
     "Share",
     "Shares",
@@ -254,4 +273,5 @@ __all__ = (
     "Verdict",
     "Victim",
     "Whoami",
+    "Window",
 )

@@ -23,7 +23,8 @@ class Node:
     Attributes:
         name (str):
         state (NodeState): Base state of a node. Allocated and mixed are derived from what runs there.
-        flags (list[str]): `drain`, `fail`, … on top of the state.
+        flags (list[str]): `drain`, `fail`, …, and `reserved` or `maint` while a reservation of it lasts, on top of the
+            state.
         features (list[str]):
         weight (int): Lower is filled first.
         inventory (Inventory): What a node has, as its worker found it.
@@ -37,6 +38,7 @@ class Node:
         worker_version (str):
         clock_skew_ms (int): The node's clock minus the service's, in milliseconds.
         registered_at (datetime.datetime):
+        reservation (None | str | Unset): Reservations of it that last, as far as the caller may see them.
         reason (None | str | Unset): Why it is drained or down.
         last_seen (datetime.datetime | None | Unset):
     """
@@ -57,6 +59,7 @@ class Node:
     worker_version: str
     clock_skew_ms: int
     registered_at: datetime.datetime
+    reservation: None | str | Unset = UNSET
     reason: None | str | Unset = UNSET
     last_seen: datetime.datetime | None | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -94,6 +97,12 @@ class Node:
 
         registered_at = self.registered_at.isoformat()
 
+        reservation: None | str | Unset
+        if isinstance(self.reservation, Unset):
+            reservation = UNSET
+        else:
+            reservation = self.reservation
+
         reason: None | str | Unset
         if isinstance(self.reason, Unset):
             reason = UNSET
@@ -130,6 +139,8 @@ class Node:
                 "registered_at": registered_at,
             }
         )
+        if reservation is not UNSET:
+            field_dict["reservation"] = reservation
         if reason is not UNSET:
             field_dict["reason"] = reason
         if last_seen is not UNSET:
@@ -174,6 +185,15 @@ class Node:
 
         registered_at = datetime.datetime.fromisoformat(d.pop("registered_at"))
 
+        def _parse_reservation(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        reservation = _parse_reservation(d.pop("reservation", UNSET))
+
         def _parse_reason(data: object) -> None | str | Unset:
             if data is None:
                 return data
@@ -217,6 +237,7 @@ class Node:
             worker_version=worker_version,
             clock_skew_ms=clock_skew_ms,
             registered_at=registered_at,
+            reservation=reservation,
             reason=reason,
             last_seen=last_seen,
         )

@@ -56,6 +56,7 @@ class Policy:
             preempt_by (PreemptBy | Unset): By what a job may preempt others (Slurm's PreemptType).
             preempt_mode (PreemptMode | Unset): What becomes of a preempted job (Slurm's PreemptMode).
             preempt_exempt_seconds (int | Unset):
+            reservation_overrun_seconds (int | None | Unset):
             queue (None | QueuePolicy | Unset):
     """
 
@@ -82,6 +83,7 @@ class Policy:
     preempt_by: PreemptBy | Unset = UNSET
     preempt_mode: PreemptMode | Unset = UNSET
     preempt_exempt_seconds: int | Unset = UNSET
+    reservation_overrun_seconds: int | None | Unset = UNSET
     queue: None | QueuePolicy | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
@@ -147,6 +149,12 @@ class Policy:
 
         preempt_exempt_seconds = self.preempt_exempt_seconds
 
+        reservation_overrun_seconds: int | None | Unset
+        if isinstance(self.reservation_overrun_seconds, Unset):
+            reservation_overrun_seconds = UNSET
+        else:
+            reservation_overrun_seconds = self.reservation_overrun_seconds
+
         queue: dict[str, Any] | None | Unset
         if isinstance(self.queue, Unset):
             queue = UNSET
@@ -204,6 +212,8 @@ class Policy:
             field_dict["preempt_mode"] = preempt_mode
         if preempt_exempt_seconds is not UNSET:
             field_dict["preempt_exempt_seconds"] = preempt_exempt_seconds
+        if reservation_overrun_seconds is not UNSET:
+            field_dict["reservation_overrun_seconds"] = reservation_overrun_seconds
         if queue is not UNSET:
             field_dict["queue"] = queue
 
@@ -296,6 +306,15 @@ class Policy:
 
         preempt_exempt_seconds = d.pop("preempt_exempt_seconds", UNSET)
 
+        def _parse_reservation_overrun_seconds(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        reservation_overrun_seconds = _parse_reservation_overrun_seconds(d.pop("reservation_overrun_seconds", UNSET))
+
         def _parse_queue(data: object) -> None | QueuePolicy | Unset:
             if data is None:
                 return data
@@ -337,6 +356,7 @@ class Policy:
             preempt_by=preempt_by,
             preempt_mode=preempt_mode,
             preempt_exempt_seconds=preempt_exempt_seconds,
+            reservation_overrun_seconds=reservation_overrun_seconds,
             queue=queue,
         )
 

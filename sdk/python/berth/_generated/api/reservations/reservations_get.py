@@ -1,0 +1,150 @@
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...models.problem import Problem
+from ...models.reservation import Reservation
+from ...types import Response
+
+
+def _get_kwargs(
+    reservation: str,
+) -> dict[str, Any]:
+
+    _kwargs: dict[str, Any] = {
+        "method": "get",
+        "url": "/v1/reservations/{reservation}".format(
+            reservation=quote(str(reservation), safe=""),
+        ),
+    }
+
+    return _kwargs
+
+
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Problem | Reservation:
+    if response.status_code == 200:
+        response_200 = Reservation.from_dict(response.json())
+
+        return response_200
+
+    response_default = Problem.from_dict(response.json())
+
+    return response_default
+
+
+def _build_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Response[Problem | Reservation]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    reservation: str,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Response[Problem | Reservation]:
+    """Get a reservation.
+
+    Args:
+        reservation (str):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Problem | Reservation]
+    """
+
+    kwargs = _get_kwargs(
+        reservation=reservation,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    reservation: str,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Problem | Reservation | None:
+    """Get a reservation.
+
+    Args:
+        reservation (str):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Problem | Reservation
+    """
+
+    return sync_detailed(
+        reservation=reservation,
+        client=client,
+    ).parsed
+
+
+async def asyncio_detailed(
+    reservation: str,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Response[Problem | Reservation]:
+    """Get a reservation.
+
+    Args:
+        reservation (str):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Problem | Reservation]
+    """
+
+    kwargs = _get_kwargs(
+        reservation=reservation,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    reservation: str,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Problem | Reservation | None:
+    """Get a reservation.
+
+    Args:
+        reservation (str):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Problem | Reservation
+    """
+
+    return (
+        await asyncio_detailed(
+            reservation=reservation,
+            client=client,
+        )
+    ).parsed
