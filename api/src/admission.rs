@@ -31,12 +31,14 @@ pub struct Owner<'a> {
     pub user: &'a Name,
     /// May be charged to any account of the tenant.
     pub any_account: bool,
+    /// Is told of reservations that are not his tenant's.
+    pub sees_all: bool,
 }
 
 /// Checks `spec` for `caller` in `tenant` and makes the job to store.
 pub async fn admit(app: &App, caller: &Caller, tenant: &str, spec: JobSpec) -> Answer<NewJob> {
     check_nice(caller, spec.nice)?;
-    admit_for(app, &Owner { tenant, user: &caller.subject, any_account: caller.is_tenant_admin() }, spec).await
+    admit_for(app, &Owner { tenant, user: &caller.subject, any_account: caller.is_tenant_admin(), sees_all: caller.is_platform_admin() }, spec).await
 }
 
 /// Only administrators raise a priority.
@@ -103,7 +105,7 @@ fn build(rules: &Rules, chain: &[(AssociationKey, Terms)], owner: &Owner<'_>, ac
     let limits = Limits::of(&rules.policy, partition_qos, qos, chain);
     let time_limit = choose_time_limit(partition, &limits, &shape, &spec)?;
     limits.check(&rules.policy, partition, &shape, time_limit)?;
-    let reservations = choose_reservations(rules, caller, tenant, &account, time_limit, &spec)?;
+    let reservations = choose_reservations(rules, owner, &account, time_limit, &spec)?;
     let array = spec.array.as_deref().map(str::parse::<ArraySpec>).transpose()?;
     let mut is_singleton = false;
     let mut dependencies = Vec::new();
@@ -247,19 +249,19 @@ fn choose_qos<'a>(rules: &'a Rules, tenant: &str, partition: &Partition, spec: &
 /// The reservations that the job names: each is there, lets it in and lasts long enough at one of its times.
 fn choose_reservations(
     rules: &Rules,
-    caller: &Caller,
-    tenant: &str,
+    owner: &Owner<'_>,
     account: &str,
     time_limit: u64,
     spec: &JobSpec,
 ) -> Result<Vec<Name>, Fault> {
     let Some(text) = &spec.reservation else { return Ok(Vec::new()) };
+    let Owner { tenant, user, .. } = *owner;
     let fault = |code: &str, detail: String, help: &str| Fault::new(code, "reservation", detail, help);
     let (tenant, account) = (Name::new(tenant)?, Name::new(account)?);
     let mut names: Vec<Name> = Vec::new();
     for name in text.split(',').map(str::trim) {
         let row = rules.reservation(name);
-        let is_seen = |row: &&ReservationRow| caller.is_platform_admin() || row.spec.access().concerns(tenant.as_str());
+        let is_seen = |row: &&ReservationRow| owner.sees_all || row.spec.access().concerns(tenant.as_str());
         let Some(row) = row.filter(is_seen) else {
             return Err(fault(
                 "reservation_not_found",
@@ -267,8 +269,8 @@ fn choose_reservations(
                 "`berth reservations` lists those that you may use",
             ));
         };
-        if !row.spec.access().admits(&tenant, &account, &caller.subject) {
-            let detail = format!("the reservation {name} does not take jobs of {} in the account {account}", caller.subject);
+        if !row.spec.access().admits(&tenant, &account, user) {
+            let detail = format!("the reservation {name} does not take jobs of {} in the account {account}", user);
             return Err(fault("reservation_not_allowed", detail, "use another account, or ask an administrator to let you in"));
         }
         let reservation = row.reservation();

@@ -143,7 +143,7 @@ pub async fn change(app: &App, caller: &Caller, row: &JobRow, patch: &Map<String
         return Err(wrong_state(row.job_id as u64, &row.state, "pending").into());
     }
     let user = row.user_name.parse()?;
-    let owner = Owner { tenant: &row.tenant, user: &user, any_account };
+    let owner = Owner { tenant: &row.tenant, user: &user, any_account, sees_all: caller.is_platform_admin() };
     let job = admit_for(app, &owner, spec).await?;
     let (spec, name, time_limit) = (job.spec.clone(), job.name.clone(), job.time_limit);
     let admitted = Some(Box::new(Admitted { job, depends_anew, begins_anew }));
