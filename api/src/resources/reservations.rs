@@ -176,7 +176,7 @@ fn ground(world: &ReserveWorld) -> ReserveGround {
 
 fn unavailable(shortage: Shortage) -> Problem {
     let conflicts = if shortage.conflicts.is_empty() { String::new() } else { format!(": {}", shortage.conflicts.join("; ")) };
-    let detail = format!("{} are asked for, and there are {}{conflicts}", shortage.wanted, shortage.found);
+    let detail = format!("asked for {}, found {}{conflicts}", shortage.wanted, shortage.found);
     Problem::new(StatusCode::CONFLICT, "nodes_unavailable", detail).field("nodes").help(
         "choose other nodes or another time; the flag ignore_jobs takes nodes on which jobs run, overlap those that others have reserved",
     )

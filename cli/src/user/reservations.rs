@@ -57,7 +57,7 @@ async fn list(client: &Client, format: Format) -> anyhow::Result<()> {
         let window = &one["window"];
         let state = if one["is_active"] == true { "ACTIVE" } else { "INACTIVE" };
         let mut row = vec![text(one, "name"), state.to_owned(), short_time(window, "start"), short_time(window, "end"), lasts(window)];
-        row.extend([text(one, "reserved_nodes"), text(one, "node_list"), words(&one["flags"])]);
+        row.extend([text(one, "reserved_nodes"), text(one, "node_list"), flag_words(one)]);
         if format == Format::Wide {
             row.extend([shares(one), words(&one["users"]), words(&one["accounts"]), words(&one["tenants"])]);
             row.extend([text(one, "running_jobs"), text(one, "comment")]);
@@ -79,7 +79,7 @@ fn tell(format: Format, one: &Value) -> anyhow::Result<()> {
     println!("  StartTime={} EndTime={} Duration={} ({})", short_time(window, "start"), short_time(window, "end"), lasts(window), zone());
     println!("  Nodes={} NodeCnt={} TRES={}", text(one, "node_list"), text(one, "reserved_nodes"), shares(one));
     println!("  Users={} Accounts={} Tenants={}", words(&one["users"]), words(&one["accounts"]), words(&one["tenants"]));
-    println!("  Flags={} Jobs={} Comment={}", words(&one["flags"]), text(one, "running_jobs"), text(one, "comment"));
+    println!("  Flags={} Jobs={} Comment={}", flag_words(one), text(one, "running_jobs"), text(one, "comment"));
     Ok(())
 }
 
@@ -87,6 +87,15 @@ fn lasts(window: &Value) -> String {
     let at = |field: &str| window[field].as_str().and_then(|at| at.parse::<jiff::Timestamp>().ok());
     let seconds = at("start").zip(at("end")).map_or(0, |(start, end)| end.duration_since(start).as_secs());
     duration(seconds.max(0).unsigned_abs())
+}
+
+/// With what Slurm has as flags too.
+fn flag_words(one: &Value) -> String {
+    let mut flags = vec![words(&one["flags"])];
+    flags.extend(one["float_seconds"].as_u64().map(|_| "time_float".to_owned()));
+    flags.extend(one["purge_after_seconds"].as_u64().map(|seconds| format!("purge_comp={}", duration(seconds))));
+    flags.retain(|flag| !flag.is_empty());
+    flags.join(",")
 }
 
 fn words(list: &Value) -> String {

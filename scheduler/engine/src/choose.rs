@@ -250,7 +250,8 @@ impl Choice<'_> {
             let words =
                 |counts: &BTreeMap<Tres, u64>| counts.iter().map(|(tres, count)| format!("{tres}={count}")).collect::<Vec<_>>().join(",");
             let names: Vec<NodeName> = self.matching().iter().map(|node| node.name.clone()).collect();
-            let found = format!("{} less", words(&left));
+            let missing = |tres: &Tres| left.get(tres).copied().unwrap_or(0);
+            let found = words(&self.spec.tres.iter().map(|(tres, count)| (tres.clone(), count - missing(tres))).collect());
             return Err(Shortage { wanted: words(&self.spec.tres), found, conflicts: self.conflicts(names.iter()) });
         }
         Ok(grouped(&self.fleet, shares))
