@@ -81,7 +81,7 @@ pub async fn advise(app: &App, caller: &Caller, row: &JobRow) -> Answer<Advice> 
         .with(move |engine| {
             let begun = Instant::now();
             trial::compare(&job, others.into_iter().zip(families).collect(), &OUT_OF_REACH, &mut |job| {
-                (begun.elapsed() < BUDGET).then(|| trial::Outcome::of(engine.dry_run(job, now), now))
+                (begun.elapsed() < BUDGET).then(|| trial::Outcome::of(&engine.dry_run(job, now), now))
             })
         })
         .await?;
