@@ -63,7 +63,7 @@ pub async fn advise(app: &App, caller: &Caller, row: &JobRow) -> Answer<Advice> 
     // Those that the job's user would be refused are left out.
     let (mut nearby, mut changes) = (Vec::new(), Vec::new());
     for change in nearby::changes(&spec, &row.partition, &row.qos, &rules, &gpu_types) {
-        if let Ok(admitted) = job_update::change(app, caller, row, &change.patch).await {
+        if let Ok(admitted) = job_update::change(app, caller, row, spec.clone(), &change.patch).await {
             changes.push(admitted);
             nearby.push(change);
         }
@@ -81,7 +81,7 @@ pub async fn advise(app: &App, caller: &Caller, row: &JobRow) -> Answer<Advice> 
         .with(move |engine| {
             let begun = Instant::now();
             trial::compare(&job, others.into_iter().zip(families).collect(), &OUT_OF_REACH, &mut |job| {
-                (begun.elapsed() < BUDGET).then(|| trial::Outcome::of(engine.dry_run(job, now), now))
+                (begun.elapsed() < BUDGET).then(|| trial::Outcome::of(&engine.dry_run(job, now), now))
             })
         })
         .await?;

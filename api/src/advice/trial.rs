@@ -1,9 +1,9 @@
 //! Trying changes: when would the job start as it is, and when otherwise?
 
 use berth_engine::DryRun;
+use berth_model::Seconds;
 use berth_model::event::JobSnapshot;
 use berth_model::verdict::PlannedStart;
-use berth_model::{Seconds, hostlist};
 use jiff::Timestamp;
 
 use super::nearby::Family;
@@ -18,13 +18,9 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    pub fn of(answer: DryRun, now: Timestamp) -> Outcome {
-        let first = answer.starts.first().map(|start| {
-            let nodes: Vec<_> = start.nodes.iter().map(|allocation| allocation.node.clone()).collect();
-            PlannedStart { at: now, nodes: hostlist::fold(&nodes) }
-        });
+    pub fn of(answer: &DryRun, now: Timestamp) -> Outcome {
         let code = answer.verdict.as_ref().and_then(|verdict| verdict.verdicts.first()).map(|verdict| verdict.code.clone());
-        Outcome { start: first.or_else(|| answer.verdict.and_then(|verdict| verdict.planned_start)), code }
+        Outcome { start: answer.planned_start(now), code }
     }
 }
 

@@ -2,10 +2,10 @@
 
 use axum::Json;
 use axum::extract::{Request, State};
-use berth_engine::{DryRun, Start};
+use berth_engine::DryRun;
+use berth_model::Fault;
 use berth_model::job::JobSpec;
 use berth_model::verdict::{PlannedStart, Priority, Verdict};
-use berth_model::{Fault, hostlist};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -71,24 +71,16 @@ async fn dry_run(State(app): State<App>, caller: Caller, request: Request) -> An
 }
 
 fn tell(answer: DryRun, as_of: Timestamp, ahead: Vec<Ahead>, warnings: Vec<Fault>) -> DryRunAnswer {
-    let first = answer.starts.first().map(|start| PlannedStart { at: as_of, nodes: nodes(start) });
+    let planned_start = answer.planned_start(as_of);
+    let nodes = planned_start.as_ref().map(|planned| planned.nodes.as_str()).unwrap_or_default();
     let waits = answer.verdict.as_ref().map(explain::summary);
-    let starts_now = first.is_some();
-    let summary = match (&first, answer.starts.len(), waits) {
-        (Some(first), 1, None) => format!("It would start at once on {}.", first.nodes),
-        (Some(first), tasks, None) => format!("All {tasks} tasks would start at once, the first on {}.", first.nodes),
-        (Some(first), tasks, Some(waits)) => {
-            format!("{tasks} of its tasks would start at once, the first on {}. The rest: {waits}", first.nodes)
-        }
-        (None, _, waits) => waits.unwrap_or_else(|| "It waits for its turn.".to_owned()),
+    let summary = match (answer.starts.len(), waits) {
+        (0, waits) => waits.unwrap_or_else(|| "It waits for its turn.".to_owned()),
+        (1, None) => format!("It would start at once on {nodes}."),
+        (tasks, None) => format!("All {tasks} tasks would start at once, the first on {nodes}."),
+        (tasks, Some(waits)) => format!("{tasks} of its tasks would start at once, the first on {nodes}. The rest: {waits}"),
     };
-    let (verdicts, priority, planned) =
-        answer.verdict.map_or((Vec::new(), None, None), |verdict| (verdict.verdicts, Some(verdict.priority), verdict.planned_start));
-    DryRunAnswer { as_of, starts_now, planned_start: first.or(planned), rank: answer.rank, summary, verdicts, priority, ahead, warnings }
-}
-
-/// Where a start is, folded.
-fn nodes(start: &Start) -> String {
-    let names: Vec<_> = start.nodes.iter().map(|allocation| allocation.node.clone()).collect();
-    hostlist::fold(&names)
+    let (starts_now, rank) = (!answer.starts.is_empty(), answer.rank);
+    let (verdicts, priority) = answer.verdict.map_or((Vec::new(), None), |verdict| (verdict.verdicts, Some(verdict.priority)));
+    DryRunAnswer { as_of, starts_now, planned_start, rank, summary, verdicts, priority, ahead, warnings }
 }

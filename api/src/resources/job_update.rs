@@ -6,7 +6,7 @@ use axum::extract::State;
 use berth_model::job::{JobSpec, RequeueSpec};
 use berth_model::resources::ResourceRequest;
 use berth_model::state::JobState;
-use berth_model::{Fault, JobRef, Name};
+use berth_model::{JobRef, Name};
 use berth_store::StoreError;
 use berth_store::jobs::change::{Admitted, JobChange};
 use berth_store::jobs::control::wrong_state;
@@ -65,7 +65,7 @@ pub struct UpdateJob {
 }
 
 /// Fields that change without a new admission.
-const LIGHT: [&str; 7] = ["name", "comment", "labels", "wckey", "nice", "site_factor", "requeue"];
+const LIGHT: [&str; 6] = ["name", "comment", "labels", "wckey", "nice", "requeue"];
 
 /// A patch without `If-Match` is made anew as often if the job has just changed otherwise.
 const TRIES: usize = 5;
@@ -82,26 +82,27 @@ async fn update(
     caller: Caller,
     Segment(job): Segment<JobRef>,
     IfMatch(version): IfMatch,
-    Body(patch): Body<Map<String, Value>>,
+    Body(mut patch): Body<Map<String, Value>>,
 ) -> Answer<Tagged<Job>> {
-    check(&caller, &patch)?;
-    for attempt in 1.. {
+    let site_factor = check(&caller, &mut patch)?;
+    let mut tries = if version.is_some() { 1 } else { TRIES };
+    loop {
         let row = lookup_for_change(&app, &caller, job).await?;
-        let seen = version.unwrap_or(row.version);
-        let change = change(&app, &caller, &row, &patch).await?;
-        match app.db.change_job(row.job_id as u64, seen, &change, caller.is_platform_admin()).await {
-            Err(StoreError::StaleVersion(_)) if version.is_none() && attempt < TRIES => {}
+        let spec = app.db.job_spec(row.job_id as u64).await?;
+        let change = JobChange { site_factor, ..change(&app, &caller, &row, spec, &patch).await? };
+        tries -= 1;
+        match app.db.change_job(row.job_id as u64, version.unwrap_or(row.version), &change, caller.is_platform_admin()).await {
+            Err(StoreError::StaleVersion(_)) if tries > 0 => {}
             outcome => {
                 outcome?;
                 return answer(&app, row.job_id).await;
             }
         }
     }
-    unreachable!("the last try is answered")
 }
 
-/// What can be said of the patch alone.
-fn check(caller: &Caller, patch: &Map<String, Value>) -> Answer<()> {
+/// What can be said of the patch alone. Takes the site factor out of it, which is no part of a spec.
+fn check(caller: &Caller, patch: &mut Map<String, Value>) -> Answer<Option<i32>> {
     let read: UpdateJob = parse_json(&serde_json::to_vec(patch).unwrap_or_default())?;
     if let Some(nice) = read.nice {
         check_nice(caller, nice)?;
@@ -109,26 +110,21 @@ fn check(caller: &Caller, patch: &Map<String, Value>) -> Answer<()> {
     if read.site_factor.is_some() {
         caller.require_platform_admin("jobs:write")?;
     }
-    if read.time_limit_seconds.is_some_and(|seconds| seconds == 0 || seconds > berth_model::amount::MAX_SECONDS) {
-        return Err(Fault::new("invalid_time", "time_limit_seconds", "the time limit is out of range", "use 1 second to ten years").into());
-    }
-    Ok(())
+    patch.remove("site_factor");
+    Ok(read.site_factor)
 }
 
-/// The job as `patch` makes it.
-pub async fn change(app: &App, caller: &Caller, row: &JobRow, patch: &Map<String, Value>) -> Answer<JobChange> {
-    let old = app.db.job_spec(row.job_id as u64).await?;
-    let mut patch = patch.clone();
-    let site_factor = patch.remove("site_factor").and_then(|factor| factor.as_i64()).map(|factor| factor as i32);
+/// The job of `spec` as `patch` makes it.
+pub async fn change(app: &App, caller: &Caller, row: &JobRow, spec: JobSpec, patch: &Map<String, Value>) -> Answer<JobChange> {
     // What others have written since is in columns; the spec follows.
-    let current = JobSpec { nice: row.nice, time_limit_seconds: Some(row.time_limit.max(0) as u64), ..old };
+    let current = JobSpec { nice: row.nice, time_limit_seconds: Some(row.time_limit.max(0) as u64), ..spec };
     let touched: BTreeSet<&str> = patch.keys().map(String::as_str).collect();
     let is_light = touched.iter().all(|field| LIGHT.contains(field));
     let is_short = touched.iter().all(|field| LIGHT.contains(field) || *field == "time_limit_seconds");
     let depends_anew = touched.contains("dependencies");
     let begins_anew = touched.contains("begin");
     let any_account = caller.is_tenant_admin() || !touched.contains("account");
-    let spec = patch::merge(&current, patch)?;
+    let spec = patch::merge(&current, patch.clone())?;
     // A running job's limit is only lowered, or extended by an operator, who may.
     if is_light || is_short && row.state()? != JobState::Pending {
         let faults = berth_model::validate::validate(&spec);
@@ -137,7 +133,7 @@ pub async fn change(app: &App, caller: &Caller, row: &JobRow, patch: &Map<String
         }
         let name = spec.name.clone().unwrap_or_else(|| row.name.clone());
         let time_limit = spec.time_limit_seconds.unwrap_or(row.time_limit.max(0) as u64);
-        return Ok(JobChange { spec, name, time_limit, site_factor, admitted: None });
+        return Ok(JobChange { spec, name, time_limit, site_factor: None, admitted: None });
     }
     if row.state()? != JobState::Pending {
         return Err(wrong_state(row.job_id as u64, &row.state, "pending").into());
@@ -147,5 +143,5 @@ pub async fn change(app: &App, caller: &Caller, row: &JobRow, patch: &Map<String
     let job = admit_for(app, &owner, spec).await?;
     let (spec, name, time_limit) = (job.spec.clone(), job.name.clone(), job.time_limit);
     let admitted = Some(Box::new(Admitted { job, depends_anew, begins_anew }));
-    Ok(JobChange { spec, name, time_limit, site_factor, admitted })
+    Ok(JobChange { spec, name, time_limit, site_factor: None, admitted })
 }

@@ -7,12 +7,17 @@ use serde_json::{Value, json};
 use super::client::Client;
 use super::segment;
 
-/// Gives each job the order; tells of each that could not be done and goes on.
-pub async fn each(client: &Client, jobs: Vec<String>, verb: &str, body: &Value, done: &str) -> anyhow::Result<ExitCode> {
+/// Gives each job the order.
+pub async fn order(client: &Client, jobs: Vec<String>, verb: &str, body: &Value, done: &str) -> anyhow::Result<ExitCode> {
+    each(jobs, done, async |path| client.post(&format!("{path}:{verb}"), body, None).await).await
+}
+
+/// Does something to each job by its path; tells of each to which it could not be done and goes on.
+pub async fn each(jobs: Vec<String>, done: &str, act: impl AsyncFn(String) -> anyhow::Result<Value>) -> anyhow::Result<ExitCode> {
     let mut failed = false;
     for job in &jobs {
         let outcome = match segment(job) {
-            Ok(job) => client.post(&format!("/v1/jobs/{job}:{verb}"), body, None).await,
+            Ok(job) => act(format!("/v1/jobs/{job}")).await,
             Err(error) => Err(error),
         };
         match outcome {

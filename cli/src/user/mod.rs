@@ -73,12 +73,12 @@ pub async fn run(command: UserCommand, settings: ClientArgs) -> anyhow::Result<E
         UserCommand::Update { jobs, line } => update::update(&client, &jobs, line).await,
         UserCommand::Replay(args) => done(replay::show(&client, format, &args).await),
         UserCommand::Cancel(args) => cancel::cancel(&client, args).await,
-        UserCommand::Hold { jobs } => control::each(&client, jobs, "hold", &Value::Null, "held").await,
-        UserCommand::Release { jobs } => control::each(&client, jobs, "release", &Value::Null, "released").await,
+        UserCommand::Hold { jobs } => control::order(&client, jobs, "hold", &Value::Null, "held").await,
+        UserCommand::Release { jobs } => control::order(&client, jobs, "release", &Value::Null, "released").await,
         UserCommand::Requeue { jobs, hold } => {
-            control::each(&client, jobs, "requeue", &serde_json::json!({ "hold": hold }), "requeued").await
+            control::order(&client, jobs, "requeue", &serde_json::json!({ "hold": hold }), "requeued").await
         }
-        UserCommand::Checkpoint { jobs } => control::each(&client, jobs, "checkpoint", &Value::Null, "has a checkpoint").await,
+        UserCommand::Checkpoint { jobs } => control::order(&client, jobs, "checkpoint", &Value::Null, "has a checkpoint").await,
         UserCommand::Logs(args) => logs::logs(&client, args).await,
         UserCommand::Nodes { command: None } => done(queue::nodes(&client, format).await),
         UserCommand::Nodes { command: Some(command) } => nodes::change(&client, command).await,

@@ -7,8 +7,7 @@ use berth_model::script::parse_script_at;
 use serde_json::{Map, Value, json};
 
 use super::client::Client;
-use super::control::about;
-use super::{job_line, segment, submit};
+use super::{control, job_line, submit};
 
 pub async fn update(client: &Client, jobs: &str, line: Vec<String>) -> anyhow::Result<ExitCode> {
     let line = job_line::parse(line)?;
@@ -20,17 +19,8 @@ pub async fn update(client: &Client, jobs: &str, line: Vec<String>) -> anyhow::R
         bail!("there is nothing to change; name an option of sbatch, for example --time=30");
     }
     let patch = Value::Object(patch);
-    let mut failed = false;
-    for job in jobs.split(',').filter(|job| !job.is_empty()) {
-        match client.patch(&format!("/v1/jobs/{}", segment(job)?), &[], &patch).await {
-            Ok(_) => println!("Job {job} changed"),
-            Err(error) => {
-                failed = true;
-                eprintln!("berth: {}", about(job, &error));
-            }
-        }
-    }
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    let jobs = jobs.split(',').filter(|job| !job.is_empty()).map(str::to_owned).collect();
+    control::each(jobs, "changed", async |path| client.patch(&path, &[], &patch).await).await
 }
 
 type Options = [(String, Option<String>)];

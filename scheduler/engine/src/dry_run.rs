@@ -1,8 +1,8 @@
 //! Dry runs: what the next full plan would say of a job if it were submitted now.
 
-use berth_model::JobId;
 use berth_model::event::{Event, JobSnapshot};
-use berth_model::verdict::JobVerdict;
+use berth_model::verdict::{JobVerdict, PlannedStart};
+use berth_model::{JobId, hostlist};
 use jiff::Timestamp;
 
 use crate::amount::micros;
@@ -20,6 +20,16 @@ pub struct DryRun {
     pub rank: u32,
     /// Unless all of it would start now: its planned start, or why it has none, its rank and its priority.
     pub verdict: Option<JobVerdict>,
+}
+
+impl DryRun {
+    /// When and where it would start, of an array its first task; `now` is when the plan was made. `None`: nothing tells when.
+    pub fn planned_start(&self, now: Timestamp) -> Option<PlannedStart> {
+        match self.starts.first() {
+            Some(start) => Some(PlannedStart { at: now, nodes: hostlist::fold(start.nodes.iter().map(|allocation| &allocation.node)) }),
+            None => self.verdict.as_ref().and_then(|verdict| verdict.planned_start.clone()),
+        }
+    }
 }
 
 impl Engine {

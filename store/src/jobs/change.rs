@@ -1,9 +1,7 @@
-//! Changes to a job: to all of a pending one, which is admitted anew, and to little of one that runs. A change can be rehearsed.
+//! Changes to a job: to all of a pending one, which is admitted anew, and to little of one that runs.
 
 use berth_model::JobId;
-use berth_model::event::{Event, JobSnapshot};
 use berth_model::job::JobSpec;
-use sqlx::Acquire;
 use sqlx::postgres::PgConnection;
 use sqlx::types::Json;
 
@@ -14,7 +12,7 @@ use super::submit::{NewJob, add_dependencies};
 use crate::db::At;
 use crate::events::{self, NewEvent};
 use crate::wake::Topic;
-use crate::{Db, StoreError, feed, settle};
+use crate::{Db, StoreError, settle};
 
 /// A job as it shall be.
 #[derive(Clone, Debug)]
@@ -51,43 +49,16 @@ impl Db {
         self.wake.notify(Topic::Events);
         Ok(())
     }
-
-    /// What the feed would tell the engine of a pending job after each of these changes, each taken by itself; none where a change would
-    /// be refused. Nothing is kept.
-    pub async fn rehearse_changes(&self, job: u64, version: i64, changes: &[JobChange]) -> Result<Vec<Option<JobSnapshot>>, StoreError> {
-        let mut connection = self.pool.acquire().await?;
-        let mut tx = connection.begin().await?;
-        let mut snapshots = Vec::with_capacity(changes.len());
-        for change in changes {
-            let mut attempt = tx.begin().await?;
-            snapshots.push(match apply(&mut attempt, job, version, change, false).await {
-                Ok(_) => snapshot(&mut attempt, job).await?,
-                Err(StoreError::Refused(_)) => None,
-                Err(error) => return Err(error),
-            });
-            attempt.rollback().await?;
-        }
-        tx.rollback().await?;
-        Ok(snapshots)
-    }
-
-    /// What the feed would tell the engine of a pending job now.
-    pub async fn job_snapshot(&self, job: u64) -> Result<Option<JobSnapshot>, StoreError> {
-        let mut connection = self.pool.acquire().await?;
-        snapshot(&mut connection, job).await
-    }
-}
-
-async fn snapshot(connection: &mut PgConnection, job: u64) -> Result<Option<JobSnapshot>, StoreError> {
-    let events = feed::jobs(connection, Some(&[job as i64])).await?;
-    Ok(events.into_iter().find_map(|event| match event {
-        Event::Job(snapshot) => Some(*snapshot),
-        _ => None,
-    }))
 }
 
 /// Returns the nodes to wake.
-async fn apply(tx: &mut PgConnection, job: u64, expected: i64, change: &JobChange, may_extend: bool) -> Result<Vec<String>, StoreError> {
+pub(super) async fn apply(
+    tx: &mut PgConnection,
+    job: u64,
+    expected: i64,
+    change: &JobChange,
+    may_extend: bool,
+) -> Result<Vec<String>, StoreError> {
     let id = job as i64;
     let row: Option<(String, i64, i64, i32)> =
         sqlx::query_as("select state, version, time_limit, attempt from jobs where job_id = $1 for update")
