@@ -38,7 +38,12 @@ pub struct Owner<'a> {
 /// Checks `spec` for `caller` in `tenant` and makes the job to store.
 pub async fn admit(app: &App, caller: &Caller, tenant: &str, spec: JobSpec) -> Answer<NewJob> {
     check_nice(caller, spec.nice)?;
-    admit_for(app, &Owner { tenant, user: &caller.subject, any_account: caller.is_tenant_admin(), sees_all: caller.is_platform_admin() }, spec).await
+    admit_for(
+        app,
+        &Owner { tenant, user: &caller.subject, any_account: caller.is_tenant_admin(), sees_all: caller.is_platform_admin() },
+        spec,
+    )
+    .await
 }
 
 /// Only administrators raise a priority.
@@ -247,13 +252,7 @@ fn choose_qos<'a>(rules: &'a Rules, tenant: &str, partition: &Partition, spec: &
 }
 
 /// The reservations that the job names: each is there, lets it in and lasts long enough at one of its times.
-fn choose_reservations(
-    rules: &Rules,
-    owner: &Owner<'_>,
-    account: &str,
-    time_limit: u64,
-    spec: &JobSpec,
-) -> Result<Vec<Name>, Fault> {
+fn choose_reservations(rules: &Rules, owner: &Owner<'_>, account: &str, time_limit: u64, spec: &JobSpec) -> Result<Vec<Name>, Fault> {
     let Some(text) = &spec.reservation else { return Ok(Vec::new()) };
     let Owner { tenant, user, .. } = *owner;
     let fault = |code: &str, detail: String, help: &str| Fault::new(code, "reservation", detail, help);

@@ -128,7 +128,8 @@ async fn nodes_are_powered_up_for_jobs_and_down_when_idle() {
     .await;
     n1.signal("KILL");
     c1.signal("KILL");
-    (n1.wait(), c1.wait());
+    n1.wait();
+    c1.wait();
     site.until_status("n1", "powered_down").await;
     site.until_status("c1", "powered_down").await;
 

@@ -96,6 +96,7 @@ fn job(id: u64, nodes: u32, cpus: u32) -> JobSnapshot {
         constraint: None,
         required_nodes: BTreeSet::new(),
         excluded_nodes: BTreeSet::new(),
+        reservations: Vec::new(),
         is_expedited: false,
         dependencies: Vec::new(),
         dependency_any: false,
@@ -126,6 +127,7 @@ fn running(job: JobSnapshot, nodes: &[u32]) -> JobSnapshot {
         checkpoint_at: None,
         is_requeueable: true,
         preempted: None,
+        reservation: None,
     };
     JobSnapshot { state: JobState::Running, attempt: Some(attempt), name: format!("job-{}", job.id), ..job }
 }

@@ -624,6 +624,28 @@ type Decision struct {
 	Plan int64 `json:"plan"`
 }
 
+// DeclareNode A node that does not exist yet. It is powered down, and powered up when a job needs it; what its worker then finds holds.
+type DeclareNode struct {
+	Cpus     int32     `json:"cpus"`
+	Features *[]string `json:"features,omitempty"`
+
+	// Gpus By type; each with its type.
+	Gpus *[]Gpus `json:"gpus,omitempty"`
+
+	// MemoryBytes Bytes. Text such as "80GiB" is accepted on input too.
+	MemoryBytes Bytes    `json:"memory_bytes"`
+	Name        NodeName `json:"name"`
+
+	// Weight Lower is filled first; 1 if absent.
+	Weight *int32 `json:"weight,omitempty"`
+}
+
+// DownNode defines model for DownNode.
+type DownNode struct {
+	// Reason Shown to users whose jobs wait for the node.
+	Reason string `json:"reason"`
+}
+
 // DrainNode defines model for DrainNode.
 type DrainNode struct {
 	// Reason Shown to users whose jobs wait for the node.
@@ -1116,6 +1138,9 @@ type Node struct {
 	// State Base state of a node. Allocated and mixed are derived from what runs there.
 	State NodeState `json:"state"`
 
+	// Status State and flags in one word, as operators say it: `mixed`, `draining`, `drained`, `powered_down`, …
+	Status string `json:"status"`
+
 	// Weight Lower is filled first.
 	Weight        int32  `json:"weight"`
 	WorkerVersion string `json:"worker_version"`
@@ -1362,7 +1387,8 @@ type Policy struct {
 	MaxAgeSeconds *U64 `json:"max_age_seconds,omitempty"`
 
 	// NodeTimeoutSeconds Silence of a node after which it kills what it runs, and the scheduler, a little later, places that elsewhere.
-	NodeTimeoutSeconds *U64 `json:"node_timeout_seconds,omitempty"`
+	NodeTimeoutSeconds *U64         `json:"node_timeout_seconds,omitempty"`
+	Power              *PowerPolicy `json:"power,omitempty"`
 
 	// PreemptBy By what jobs may preempt others.
 	PreemptBy *PreemptBy `json:"preempt_by,omitempty"`
@@ -1374,15 +1400,24 @@ type Policy struct {
 	PreemptMode *PreemptMode `json:"preempt_mode,omitempty"`
 	Queue       *QueuePolicy `json:"queue,omitempty"`
 
+	// RebootTimeoutSeconds A node that was told to reboot and has not come back after so long is down.
+	RebootTimeoutSeconds *U64 `json:"reboot_timeout_seconds,omitempty"`
+
 	// RequeueDelaySeconds Wait before a requeued job may start again.
 	RequeueDelaySeconds       *U64 `json:"requeue_delay_seconds,omitempty"`
 	ReservationOverrunSeconds *U64 `json:"reservation_overrun_seconds,omitempty"`
+
+	// ResumeTimeoutSeconds A node that is powered up and has not registered after so long is down.
+	ResumeTimeoutSeconds *U64 `json:"resume_timeout_seconds,omitempty"`
 
 	// SafeLimits Limits in resource-minutes and wall time count what a job may use up to its time limit, not only what has been used.
 	SafeLimits *bool `json:"safe_limits,omitempty"`
 
 	// SmallRelativeToTime The size factor is the job's CPUs over its time limit in minutes.
 	SmallRelativeToTime *bool `json:"small_relative_to_time,omitempty"`
+
+	// SuspendTimeoutSeconds A node that is powered down may be powered up again after so long.
+	SuspendTimeoutSeconds *U64 `json:"suspend_timeout_seconds,omitempty"`
 
 	// UsageReset When all usage is set to nothing, in UTC.
 	UsageReset        *UsageReset `json:"usage_reset,omitempty"`
@@ -1427,6 +1462,27 @@ type PolicyFigures struct {
 
 	// Utilisation Busy unit-seconds between the first and the last submission ÷ (capacity × that time).
 	Utilisation float64 `json:"utilisation"`
+}
+
+// PowerPolicy Which idle nodes are powered down, and when (Slurm's power saving).
+type PowerPolicy struct {
+	// ExcludeNodes Nodes that are never powered down, in host-list form.
+	ExcludeNodes *string `json:"exclude_nodes,omitempty"`
+
+	// ExcludePartitions Nodes of these partitions are never powered down.
+	ExcludePartitions *[]Name `json:"exclude_partitions,omitempty"`
+
+	// IdleSeconds A node is powered down when it has been idle for so long.
+	IdleSeconds *U64 `json:"idle_seconds,omitempty"`
+
+	// KeepIdle So many idle nodes stay up.
+	KeepIdle *int32 `json:"keep_idle,omitempty"`
+
+	// ResumePerMinute Nodes powered up in a minute, at most.
+	ResumePerMinute *int32 `json:"resume_per_minute,omitempty"`
+
+	// SuspendPerMinute Nodes powered down in a minute, at most.
+	SuspendPerMinute *int32 `json:"suspend_per_minute,omitempty"`
 }
 
 // PreemptBy By what a job may preempt others (Slurm's PreemptType).
@@ -1590,6 +1646,18 @@ type QueuePolicy struct {
 
 	// PatienceSeconds With `urgency`: who has waited as long goes ahead of all that have not.
 	PatienceSeconds *U64 `json:"patience_seconds,omitempty"`
+}
+
+// RebootNode defines model for RebootNode.
+type RebootNode struct {
+	// Asap Let nothing new start there until then. Otherwise it reboots when it happens to be idle.
+	Asap *bool `json:"asap,omitempty"`
+
+	// Reason Shown to users whose jobs wait for the node.
+	Reason string `json:"reason"`
+
+	// StaysDown Leave it down afterwards.
+	StaysDown *bool `json:"stays_down,omitempty"`
 }
 
 // RequeueJob defines model for RequeueJob.
@@ -2396,11 +2464,20 @@ type JobsSubmitManyJSONRequestBody = SubmitMany
 // JoinTokensCreateJSONRequestBody defines body for JoinTokensCreate for application/json ContentType.
 type JoinTokensCreateJSONRequestBody = CreateJoinToken
 
+// NodesDeclareJSONRequestBody defines body for NodesDeclare for application/json ContentType.
+type NodesDeclareJSONRequestBody = DeclareNode
+
 // NodesUpdateJSONRequestBody defines body for NodesUpdate for application/json ContentType.
 type NodesUpdateJSONRequestBody = UpdateNode
 
+// NodesDownJSONRequestBody defines body for NodesDown for application/json ContentType.
+type NodesDownJSONRequestBody = DownNode
+
 // NodesDrainJSONRequestBody defines body for NodesDrain for application/json ContentType.
 type NodesDrainJSONRequestBody = DrainNode
+
+// NodesRebootJSONRequestBody defines body for NodesReboot for application/json ContentType.
+type NodesRebootJSONRequestBody = RebootNode
 
 // PartitionsUpdateJSONRequestBody defines body for PartitionsUpdate for application/json ContentType.
 type PartitionsUpdateJSONRequestBody = PartitionsUpdateJSONBody
@@ -2931,6 +3008,20 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/nodes (the `NodesList` operationId).
 	NodesList(ctx context.Context, params *NodesListParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// NodesDeclareWithBody Declare a node that does not exist yet, for an autoscaler to make.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/nodes (the `NodesDeclare` operationId).
+	NodesDeclareWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// NodesDeclare Declare a node that does not exist yet, for an autoscaler to make.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/nodes (the `NodesDeclare` operationId).
+	NodesDeclare(ctx context.Context, body NodesDeclareJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// NodesGet Get a node.
 	//
 	// Corresponds with GET /v1/nodes/{node} (the `NodesGet` operationId).
@@ -2955,6 +3046,20 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/nodes/{node}:delete (the `NodesDelete` operationId).
 	NodesDelete(ctx context.Context, node string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// NodesDownWithBody Set a node down: what runs there is ended, and requeued where its job allows.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/nodes/{node}:down (the `NodesDown` operationId).
+	NodesDownWithBody(ctx context.Context, node string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// NodesDown Set a node down: what runs there is ended, and requeued where its job allows.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/nodes/{node}:down (the `NodesDown` operationId).
+	NodesDown(ctx context.Context, node string, body NodesDownJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// NodesDrainWithBody Drain a node: what runs goes on, nothing new starts.
 	//
 	// Takes any type of body and a specified content type.
@@ -2968,6 +3073,30 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/nodes/{node}:drain (the `NodesDrain` operationId).
 	NodesDrain(ctx context.Context, node string, body NodesDrainJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// NodesPowerDown Power a node down once nothing runs there. Nothing new starts there until then; later it is powered up when a job needs it.
+	//
+	// Corresponds with POST /v1/nodes/{node}:powerDown (the `NodesPowerDown` operationId).
+	NodesPowerDown(ctx context.Context, node string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// NodesPowerUp Power a node up, whether a job needs it or not.
+	//
+	// Corresponds with POST /v1/nodes/{node}:powerUp (the `NodesPowerUp` operationId).
+	NodesPowerUp(ctx context.Context, node string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// NodesRebootWithBody Reboot a node once nothing runs there, by its worker's `--reboot-program`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/nodes/{node}:reboot (the `NodesReboot` operationId).
+	NodesRebootWithBody(ctx context.Context, node string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// NodesReboot Reboot a node once nothing runs there, by its worker's `--reboot-program`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/nodes/{node}:reboot (the `NodesReboot` operationId).
+	NodesReboot(ctx context.Context, node string, body NodesRebootJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// NodesResume Take back drain, fail and down.
 	//
@@ -4008,6 +4137,40 @@ func (c *Client) NodesList(ctx context.Context, params *NodesListParams, reqEdit
 	return c.Client.Do(req)
 }
 
+// NodesDeclareWithBody Declare a node that does not exist yet, for an autoscaler to make.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/nodes (the `NodesDeclare` operationId).
+func (c *Client) NodesDeclareWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewNodesDeclareRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// NodesDeclare Declare a node that does not exist yet, for an autoscaler to make.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/nodes (the `NodesDeclare` operationId).
+func (c *Client) NodesDeclare(ctx context.Context, body NodesDeclareJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewNodesDeclareRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // NodesGet Get a node.
 //
 // Corresponds with GET /v1/nodes/{node} (the `NodesGet` operationId).
@@ -4072,6 +4235,40 @@ func (c *Client) NodesDelete(ctx context.Context, node string, reqEditors ...Req
 	return c.Client.Do(req)
 }
 
+// NodesDownWithBody Set a node down: what runs there is ended, and requeued where its job allows.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/nodes/{node}:down (the `NodesDown` operationId).
+func (c *Client) NodesDownWithBody(ctx context.Context, node string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewNodesDownRequestWithBody(c.Server, node, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// NodesDown Set a node down: what runs there is ended, and requeued where its job allows.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/nodes/{node}:down (the `NodesDown` operationId).
+func (c *Client) NodesDown(ctx context.Context, node string, body NodesDownJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewNodesDownRequest(c.Server, node, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // NodesDrainWithBody Drain a node: what runs goes on, nothing new starts.
 //
 // Takes any type of body and a specified content type.
@@ -4096,6 +4293,70 @@ func (c *Client) NodesDrainWithBody(ctx context.Context, node string, contentTyp
 // Corresponds with POST /v1/nodes/{node}:drain (the `NodesDrain` operationId).
 func (c *Client) NodesDrain(ctx context.Context, node string, body NodesDrainJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewNodesDrainRequest(c.Server, node, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// NodesPowerDown Power a node down once nothing runs there. Nothing new starts there until then; later it is powered up when a job needs it.
+//
+// Corresponds with POST /v1/nodes/{node}:powerDown (the `NodesPowerDown` operationId).
+func (c *Client) NodesPowerDown(ctx context.Context, node string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewNodesPowerDownRequest(c.Server, node)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// NodesPowerUp Power a node up, whether a job needs it or not.
+//
+// Corresponds with POST /v1/nodes/{node}:powerUp (the `NodesPowerUp` operationId).
+func (c *Client) NodesPowerUp(ctx context.Context, node string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewNodesPowerUpRequest(c.Server, node)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// NodesRebootWithBody Reboot a node once nothing runs there, by its worker's `--reboot-program`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/nodes/{node}:reboot (the `NodesReboot` operationId).
+func (c *Client) NodesRebootWithBody(ctx context.Context, node string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewNodesRebootRequestWithBody(c.Server, node, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// NodesReboot Reboot a node once nothing runs there, by its worker's `--reboot-program`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/nodes/{node}:reboot (the `NodesReboot` operationId).
+func (c *Client) NodesReboot(ctx context.Context, node string, body NodesRebootJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewNodesRebootRequest(c.Server, node, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7050,6 +7311,46 @@ func NewNodesListRequest(server string, params *NodesListParams) (*http.Request,
 	return req, nil
 }
 
+// NewNodesDeclareRequest calls the generic NodesDeclare builder with application/json body
+func NewNodesDeclareRequest(server string, body NodesDeclareJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewNodesDeclareRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewNodesDeclareRequestWithBody constructs an http.Request for the NodesDeclare method, with any body, and a specified content type
+func NewNodesDeclareRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/nodes")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewNodesGetRequest constructs an http.Request for the NodesGet method
 func NewNodesGetRequest(server string, node string) (*http.Request, error) {
 	var err error
@@ -7165,6 +7466,53 @@ func NewNodesDeleteRequest(server string, node string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewNodesDownRequest calls the generic NodesDown builder with application/json body
+func NewNodesDownRequest(server string, node string, body NodesDownJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewNodesDownRequestWithBody(server, node, "application/json", bodyReader)
+}
+
+// NewNodesDownRequestWithBody constructs an http.Request for the NodesDown method, with any body, and a specified content type
+func NewNodesDownRequestWithBody(server string, node string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "node", node, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/nodes/%s:down", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewNodesDrainRequest calls the generic NodesDrain builder with application/json body
 func NewNodesDrainRequest(server string, node string, body NodesDrainJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -7193,6 +7541,121 @@ func NewNodesDrainRequestWithBody(server string, node string, contentType string
 	}
 
 	operationPath := fmt.Sprintf("/v1/nodes/%s:drain", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewNodesPowerDownRequest constructs an http.Request for the NodesPowerDown method
+func NewNodesPowerDownRequest(server string, node string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "node", node, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/nodes/%s:powerDown", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewNodesPowerUpRequest constructs an http.Request for the NodesPowerUp method
+func NewNodesPowerUpRequest(server string, node string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "node", node, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/nodes/%s:powerUp", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewNodesRebootRequest calls the generic NodesReboot builder with application/json body
+func NewNodesRebootRequest(server string, node string, body NodesRebootJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewNodesRebootRequestWithBody(server, node, "application/json", bodyReader)
+}
+
+// NewNodesRebootRequestWithBody constructs an http.Request for the NodesReboot method, with any body, and a specified content type
+func NewNodesRebootRequestWithBody(server string, node string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "node", node, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/nodes/%s:reboot", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -9145,6 +9608,20 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/nodes (the `NodesList` operationId).
 	NodesListWithResponse(ctx context.Context, params *NodesListParams, reqEditors ...RequestEditorFn) (*NodesListResponse, error)
 
+	// NodesDeclareWithBodyWithResponse Declare a node that does not exist yet, for an autoscaler to make.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/nodes (the `NodesDeclare` operationId).
+	NodesDeclareWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*NodesDeclareResponse, error)
+
+	// NodesDeclareWithResponse Declare a node that does not exist yet, for an autoscaler to make.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/nodes (the `NodesDeclare` operationId).
+	NodesDeclareWithResponse(ctx context.Context, body NodesDeclareJSONRequestBody, reqEditors ...RequestEditorFn) (*NodesDeclareResponse, error)
+
 	// NodesGetWithResponse Get a node.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -9173,6 +9650,20 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/nodes/{node}:delete (the `NodesDelete` operationId).
 	NodesDeleteWithResponse(ctx context.Context, node string, reqEditors ...RequestEditorFn) (*NodesDeleteResponse, error)
 
+	// NodesDownWithBodyWithResponse Set a node down: what runs there is ended, and requeued where its job allows.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/nodes/{node}:down (the `NodesDown` operationId).
+	NodesDownWithBodyWithResponse(ctx context.Context, node string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*NodesDownResponse, error)
+
+	// NodesDownWithResponse Set a node down: what runs there is ended, and requeued where its job allows.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/nodes/{node}:down (the `NodesDown` operationId).
+	NodesDownWithResponse(ctx context.Context, node string, body NodesDownJSONRequestBody, reqEditors ...RequestEditorFn) (*NodesDownResponse, error)
+
 	// NodesDrainWithBodyWithResponse Drain a node: what runs goes on, nothing new starts.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -9186,6 +9677,34 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/nodes/{node}:drain (the `NodesDrain` operationId).
 	NodesDrainWithResponse(ctx context.Context, node string, body NodesDrainJSONRequestBody, reqEditors ...RequestEditorFn) (*NodesDrainResponse, error)
+
+	// NodesPowerDownWithResponse Power a node down once nothing runs there. Nothing new starts there until then; later it is powered up when a job needs it.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/nodes/{node}:powerDown (the `NodesPowerDown` operationId).
+	NodesPowerDownWithResponse(ctx context.Context, node string, reqEditors ...RequestEditorFn) (*NodesPowerDownResponse, error)
+
+	// NodesPowerUpWithResponse Power a node up, whether a job needs it or not.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/nodes/{node}:powerUp (the `NodesPowerUp` operationId).
+	NodesPowerUpWithResponse(ctx context.Context, node string, reqEditors ...RequestEditorFn) (*NodesPowerUpResponse, error)
+
+	// NodesRebootWithBodyWithResponse Reboot a node once nothing runs there, by its worker's `--reboot-program`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/nodes/{node}:reboot (the `NodesReboot` operationId).
+	NodesRebootWithBodyWithResponse(ctx context.Context, node string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*NodesRebootResponse, error)
+
+	// NodesRebootWithResponse Reboot a node once nothing runs there, by its worker's `--reboot-program`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/nodes/{node}:reboot (the `NodesReboot` operationId).
+	NodesRebootWithResponse(ctx context.Context, node string, body NodesRebootJSONRequestBody, reqEditors ...RequestEditorFn) (*NodesRebootResponse, error)
 
 	// NodesResumeWithResponse Take back drain, fail and down.
 	//
@@ -11148,6 +11667,54 @@ func (r NodesListResponse) ContentType() string {
 	return ""
 }
 
+type NodesDeclareResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Node
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r NodesDeclareResponse) GetJSON201() *Node {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r NodesDeclareResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r NodesDeclareResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r NodesDeclareResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r NodesDeclareResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r NodesDeclareResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type NodesGetResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -11285,6 +11852,54 @@ func (r NodesDeleteResponse) ContentType() string {
 	return ""
 }
 
+type NodesDownResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Node
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r NodesDownResponse) GetJSON200() *Node {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r NodesDownResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r NodesDownResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r NodesDownResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r NodesDownResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r NodesDownResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type NodesDrainResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -11327,6 +11942,150 @@ func (r NodesDrainResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r NodesDrainResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type NodesPowerDownResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Node
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r NodesPowerDownResponse) GetJSON200() *Node {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r NodesPowerDownResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r NodesPowerDownResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r NodesPowerDownResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r NodesPowerDownResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r NodesPowerDownResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type NodesPowerUpResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Node
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r NodesPowerUpResponse) GetJSON200() *Node {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r NodesPowerUpResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r NodesPowerUpResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r NodesPowerUpResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r NodesPowerUpResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r NodesPowerUpResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type NodesRebootResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Node
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r NodesRebootResponse) GetJSON200() *Node {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r NodesRebootResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r NodesRebootResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r NodesRebootResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r NodesRebootResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r NodesRebootResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -13515,6 +14274,32 @@ func (c *ClientWithResponses) NodesListWithResponse(ctx context.Context, params 
 	return ParseNodesListResponse(rsp)
 }
 
+// NodesDeclareWithBodyWithResponse Declare a node that does not exist yet, for an autoscaler to make.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/nodes (the `NodesDeclare` operationId).
+func (c *ClientWithResponses) NodesDeclareWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*NodesDeclareResponse, error) {
+	rsp, err := c.NodesDeclareWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseNodesDeclareResponse(rsp)
+}
+
+// NodesDeclareWithResponse Declare a node that does not exist yet, for an autoscaler to make.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/nodes (the `NodesDeclare` operationId).
+func (c *ClientWithResponses) NodesDeclareWithResponse(ctx context.Context, body NodesDeclareJSONRequestBody, reqEditors ...RequestEditorFn) (*NodesDeclareResponse, error) {
+	rsp, err := c.NodesDeclare(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseNodesDeclareResponse(rsp)
+}
+
 // NodesGetWithResponse Get a node.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -13567,6 +14352,32 @@ func (c *ClientWithResponses) NodesDeleteWithResponse(ctx context.Context, node 
 	return ParseNodesDeleteResponse(rsp)
 }
 
+// NodesDownWithBodyWithResponse Set a node down: what runs there is ended, and requeued where its job allows.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/nodes/{node}:down (the `NodesDown` operationId).
+func (c *ClientWithResponses) NodesDownWithBodyWithResponse(ctx context.Context, node string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*NodesDownResponse, error) {
+	rsp, err := c.NodesDownWithBody(ctx, node, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseNodesDownResponse(rsp)
+}
+
+// NodesDownWithResponse Set a node down: what runs there is ended, and requeued where its job allows.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/nodes/{node}:down (the `NodesDown` operationId).
+func (c *ClientWithResponses) NodesDownWithResponse(ctx context.Context, node string, body NodesDownJSONRequestBody, reqEditors ...RequestEditorFn) (*NodesDownResponse, error) {
+	rsp, err := c.NodesDown(ctx, node, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseNodesDownResponse(rsp)
+}
+
 // NodesDrainWithBodyWithResponse Drain a node: what runs goes on, nothing new starts.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -13591,6 +14402,58 @@ func (c *ClientWithResponses) NodesDrainWithResponse(ctx context.Context, node s
 		return nil, err
 	}
 	return ParseNodesDrainResponse(rsp)
+}
+
+// NodesPowerDownWithResponse Power a node down once nothing runs there. Nothing new starts there until then; later it is powered up when a job needs it.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/nodes/{node}:powerDown (the `NodesPowerDown` operationId).
+func (c *ClientWithResponses) NodesPowerDownWithResponse(ctx context.Context, node string, reqEditors ...RequestEditorFn) (*NodesPowerDownResponse, error) {
+	rsp, err := c.NodesPowerDown(ctx, node, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseNodesPowerDownResponse(rsp)
+}
+
+// NodesPowerUpWithResponse Power a node up, whether a job needs it or not.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/nodes/{node}:powerUp (the `NodesPowerUp` operationId).
+func (c *ClientWithResponses) NodesPowerUpWithResponse(ctx context.Context, node string, reqEditors ...RequestEditorFn) (*NodesPowerUpResponse, error) {
+	rsp, err := c.NodesPowerUp(ctx, node, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseNodesPowerUpResponse(rsp)
+}
+
+// NodesRebootWithBodyWithResponse Reboot a node once nothing runs there, by its worker's `--reboot-program`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/nodes/{node}:reboot (the `NodesReboot` operationId).
+func (c *ClientWithResponses) NodesRebootWithBodyWithResponse(ctx context.Context, node string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*NodesRebootResponse, error) {
+	rsp, err := c.NodesRebootWithBody(ctx, node, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseNodesRebootResponse(rsp)
+}
+
+// NodesRebootWithResponse Reboot a node once nothing runs there, by its worker's `--reboot-program`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/nodes/{node}:reboot (the `NodesReboot` operationId).
+func (c *ClientWithResponses) NodesRebootWithResponse(ctx context.Context, node string, body NodesRebootJSONRequestBody, reqEditors ...RequestEditorFn) (*NodesRebootResponse, error) {
+	rsp, err := c.NodesReboot(ctx, node, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseNodesRebootResponse(rsp)
 }
 
 // NodesResumeWithResponse Take back drain, fail and down.
@@ -15322,6 +16185,39 @@ func ParseNodesListResponse(rsp *http.Response) (*NodesListResponse, error) {
 	return response, nil
 }
 
+// ParseNodesDeclareResponse parses an HTTP response from a NodesDeclareWithResponse call
+func ParseNodesDeclareResponse(rsp *http.Response) (*NodesDeclareResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &NodesDeclareResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Node
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseNodesGetResponse parses an HTTP response from a NodesGetWithResponse call
 func ParseNodesGetResponse(rsp *http.Response) (*NodesGetResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -15417,6 +16313,39 @@ func ParseNodesDeleteResponse(rsp *http.Response) (*NodesDeleteResponse, error) 
 	return response, nil
 }
 
+// ParseNodesDownResponse parses an HTTP response from a NodesDownWithResponse call
+func ParseNodesDownResponse(rsp *http.Response) (*NodesDownResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &NodesDownResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Node
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseNodesDrainResponse parses an HTTP response from a NodesDrainWithResponse call
 func ParseNodesDrainResponse(rsp *http.Response) (*NodesDrainResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -15426,6 +16355,105 @@ func ParseNodesDrainResponse(rsp *http.Response) (*NodesDrainResponse, error) {
 	}
 
 	response := &NodesDrainResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Node
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseNodesPowerDownResponse parses an HTTP response from a NodesPowerDownWithResponse call
+func ParseNodesPowerDownResponse(rsp *http.Response) (*NodesPowerDownResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &NodesPowerDownResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Node
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseNodesPowerUpResponse parses an HTTP response from a NodesPowerUpWithResponse call
+func ParseNodesPowerUpResponse(rsp *http.Response) (*NodesPowerUpResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &NodesPowerUpResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Node
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseNodesRebootResponse parses an HTTP response from a NodesRebootWithResponse call
+func ParseNodesRebootResponse(rsp *http.Response) (*NodesRebootResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &NodesRebootResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}

@@ -17,6 +17,8 @@ from .create_join_token import CreateJoinToken
 from .create_simulation import CreateSimulation
 from .create_tenant import CreateTenant
 from .decision import Decision
+from .declare_node import DeclareNode
+from .down_node import DownNode
 from .drain_node import DrainNode
 from .dry_run_answer import DryRunAnswer
 from .explanation import Explanation
@@ -81,6 +83,7 @@ from .policy import Policy
 from .policy_figures import PolicyFigures
 from .policy_update_body import PolicyUpdateBody
 from .policy_weight_tres import PolicyWeightTres
+from .power_policy import PowerPolicy
 from .preempt_by import PreemptBy
 from .preempt_mode import PreemptMode
 from .preempted import Preempted
@@ -100,6 +103,7 @@ from .qos_min_tres_per_job import QosMinTresPerJob
 from .qos_update_body import QosUpdateBody
 from .queue_order import QueueOrder
 from .queue_policy import QueuePolicy
+from .reboot_node import RebootNode
 from .requeue_job import RequeueJob
 from .requeue_mode import RequeueMode
 from .requeue_spec import RequeueSpec
@@ -155,6 +159,8 @@ __all__ = (
     "CreateSimulation",
     "CreateTenant",
     "Decision",
+    "DeclareNode",
+    "DownNode",
     "DrainNode",
     "DryRunAnswer",
     "Explanation",
@@ -219,6 +225,7 @@ __all__ = (
     "PolicyFigures",
     "PolicyUpdateBody",
     "PolicyWeightTres",
+    "PowerPolicy",
     "PreemptBy",
     "Preempted",
     "PreemptedAttempt",
@@ -238,6 +245,7 @@ __all__ = (
     "QosUpdateBody",
     "QueueOrder",
     "QueuePolicy",
+    "RebootNode",
     "RequeueJob",
     "RequeueMode",
     "RequeueSpec",

@@ -23,6 +23,8 @@ class Node:
     Attributes:
         name (str):
         state (NodeState): Base state of a node. Allocated and mixed are derived from what runs there.
+        status (str): State and flags in one word, as operators say it: `mixed`, `draining`, `drained`, `powered_down`,
+            …
         flags (list[str]): `drain`, `fail`, …, and `reserved` or `maint` while a reservation of it lasts, on top of the
             state.
         features (list[str]):
@@ -45,6 +47,7 @@ class Node:
 
     name: str
     state: NodeState
+    status: str
     flags: list[str]
     features: list[str]
     weight: int
@@ -68,6 +71,8 @@ class Node:
         name = self.name
 
         state = self.state.value
+
+        status = self.status
 
         flags = self.flags
 
@@ -123,6 +128,7 @@ class Node:
             {
                 "name": name,
                 "state": state,
+                "status": status,
                 "flags": flags,
                 "features": features,
                 "weight": weight,
@@ -156,6 +162,8 @@ class Node:
         name = d.pop("name")
 
         state = NodeState(d.pop("state"))
+
+        status = d.pop("status")
 
         flags = cast(list[str], d.pop("flags"))
 
@@ -223,6 +231,7 @@ class Node:
         node = cls(
             name=name,
             state=state,
+            status=status,
             flags=flags,
             features=features,
             weight=weight,

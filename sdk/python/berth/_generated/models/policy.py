@@ -15,6 +15,7 @@ from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.policy_weight_tres import PolicyWeightTres
+    from ..models.power_policy import PowerPolicy
     from ..models.queue_policy import QueuePolicy
 
 
@@ -58,6 +59,10 @@ class Policy:
             preempt_exempt_seconds (int | Unset):
             reservation_overrun_seconds (int | None | Unset):
             queue (None | QueuePolicy | Unset):
+            power (None | PowerPolicy | Unset):
+            resume_timeout_seconds (int | Unset):
+            suspend_timeout_seconds (int | Unset):
+            reboot_timeout_seconds (int | Unset):
     """
 
     weight_age: int | Unset = 1000
@@ -85,8 +90,13 @@ class Policy:
     preempt_exempt_seconds: int | Unset = UNSET
     reservation_overrun_seconds: int | None | Unset = UNSET
     queue: None | QueuePolicy | Unset = UNSET
+    power: None | PowerPolicy | Unset = UNSET
+    resume_timeout_seconds: int | Unset = UNSET
+    suspend_timeout_seconds: int | Unset = UNSET
+    reboot_timeout_seconds: int | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
+        from ..models.power_policy import PowerPolicy  # noqa: PLC0415
         from ..models.queue_policy import QueuePolicy  # noqa: PLC0415
 
         weight_age = self.weight_age
@@ -163,6 +173,20 @@ class Policy:
         else:
             queue = self.queue
 
+        power: dict[str, Any] | None | Unset
+        if isinstance(self.power, Unset):
+            power = UNSET
+        elif isinstance(self.power, PowerPolicy):
+            power = self.power.to_dict()
+        else:
+            power = self.power
+
+        resume_timeout_seconds = self.resume_timeout_seconds
+
+        suspend_timeout_seconds = self.suspend_timeout_seconds
+
+        reboot_timeout_seconds = self.reboot_timeout_seconds
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update({})
@@ -216,12 +240,21 @@ class Policy:
             field_dict["reservation_overrun_seconds"] = reservation_overrun_seconds
         if queue is not UNSET:
             field_dict["queue"] = queue
+        if power is not UNSET:
+            field_dict["power"] = power
+        if resume_timeout_seconds is not UNSET:
+            field_dict["resume_timeout_seconds"] = resume_timeout_seconds
+        if suspend_timeout_seconds is not UNSET:
+            field_dict["suspend_timeout_seconds"] = suspend_timeout_seconds
+        if reboot_timeout_seconds is not UNSET:
+            field_dict["reboot_timeout_seconds"] = reboot_timeout_seconds
 
         return field_dict
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.policy_weight_tres import PolicyWeightTres  # noqa: PLC0415
+        from ..models.power_policy import PowerPolicy  # noqa: PLC0415
         from ..models.queue_policy import QueuePolicy  # noqa: PLC0415
 
         d = dict(src_dict)
@@ -332,6 +365,29 @@ class Policy:
 
         queue = _parse_queue(d.pop("queue", UNSET))
 
+        def _parse_power(data: object) -> None | PowerPolicy | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                power_type_0 = PowerPolicy.from_dict(data)
+
+                return power_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | PowerPolicy | Unset, data)
+
+        power = _parse_power(d.pop("power", UNSET))
+
+        resume_timeout_seconds = d.pop("resume_timeout_seconds", UNSET)
+
+        suspend_timeout_seconds = d.pop("suspend_timeout_seconds", UNSET)
+
+        reboot_timeout_seconds = d.pop("reboot_timeout_seconds", UNSET)
+
         policy = cls(
             weight_age=weight_age,
             weight_fairshare=weight_fairshare,
@@ -358,6 +414,10 @@ class Policy:
             preempt_exempt_seconds=preempt_exempt_seconds,
             reservation_overrun_seconds=reservation_overrun_seconds,
             queue=queue,
+            power=power,
+            resume_timeout_seconds=resume_timeout_seconds,
+            suspend_timeout_seconds=suspend_timeout_seconds,
+            reboot_timeout_seconds=reboot_timeout_seconds,
         )
 
         return policy

@@ -1,0 +1,171 @@
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...models.node import Node
+from ...models.problem import Problem
+from ...models.reboot_node import RebootNode
+from ...types import Response
+
+
+def _get_kwargs(
+    node: str,
+    *,
+    body: RebootNode,
+) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {
+        "method": "post",
+        "url": "/v1/nodes/{node}:reboot".format(
+            node=quote(str(node), safe=""),
+        ),
+    }
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+
+    _kwargs["headers"] = headers
+    return _kwargs
+
+
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Node | Problem:
+    if response.status_code == 200:
+        response_200 = Node.from_dict(response.json())
+
+        return response_200
+
+    response_default = Problem.from_dict(response.json())
+
+    return response_default
+
+
+def _build_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Response[Node | Problem]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    node: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: RebootNode,
+) -> Response[Node | Problem]:
+    """Reboot a node once nothing runs there, by its worker's `--reboot-program`.
+
+    Args:
+        node (str):
+        body (RebootNode):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Node | Problem]
+    """
+
+    kwargs = _get_kwargs(
+        node=node,
+        body=body,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    node: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: RebootNode,
+) -> Node | Problem | None:
+    """Reboot a node once nothing runs there, by its worker's `--reboot-program`.
+
+    Args:
+        node (str):
+        body (RebootNode):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Node | Problem
+    """
+
+    return sync_detailed(
+        node=node,
+        client=client,
+        body=body,
+    ).parsed
+
+
+async def asyncio_detailed(
+    node: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: RebootNode,
+) -> Response[Node | Problem]:
+    """Reboot a node once nothing runs there, by its worker's `--reboot-program`.
+
+    Args:
+        node (str):
+        body (RebootNode):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Node | Problem]
+    """
+
+    kwargs = _get_kwargs(
+        node=node,
+        body=body,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    node: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: RebootNode,
+) -> Node | Problem | None:
+    """Reboot a node once nothing runs there, by its worker's `--reboot-program`.
+
+    Args:
+        node (str):
+        body (RebootNode):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Node | Problem
+    """
+
+    return (
+        await asyncio_detailed(
+            node=node,
+            client=client,
+            body=body,
+        )
+    ).parsed
