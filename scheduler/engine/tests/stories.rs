@@ -1,170 +1,20 @@
 //! The planner's rules as stories: a small world, a plan, what starts and why the rest waits.
 
+mod common;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_engine::{Engine, Plan};
-use berth_model::event::{Event, JobSnapshot, RunningAttempt};
-use berth_model::node::Node;
-use berth_model::policy::{Partition, Policy, Qos, QueueOrder, QueuePolicy};
-use berth_model::resources::{Gpu, GpuDemand, Gpus, Inventory, MemoryDemand, NodeAllocation, NumaNode, Shape};
-use berth_model::state::{Hold, JobState, NodeFlag};
-use berth_model::tres::Charge;
-use berth_model::{Bytes, JobId, Name, NodeName};
-use jiff::{SignedDuration, Timestamp};
+use berth_engine::Plan;
+use berth_model::event::{Event, JobSnapshot};
+use berth_model::policy::{Policy, QueueOrder, QueuePolicy};
+use berth_model::resources::Shape;
+use berth_model::state::{Hold, NodeFlag};
+use berth_model::{JobId, NodeName};
+use common::{GIB, World, at, first_code, gpus_per_node, job, name, node, planned, running, shape};
 use proptest::prelude::*;
-
-const GIB: u64 = 1 << 30;
-
-fn noon() -> Timestamp {
-    "2026-01-01T12:00:00Z".parse().unwrap()
-}
-
-fn at(minutes: i64) -> Timestamp {
-    noon() + SignedDuration::from_mins(minutes)
-}
-
-fn name(text: &str) -> Name {
-    Name::new(text).unwrap()
-}
-
-/// `n1`, `n2`, … with 16 CPUs, 64 GiB and GPUs, on two NUMA nodes.
-fn node(number: u32, gpus: u32) -> Node {
-    let numa = |id: u32| NumaNode { id, cpus: (id * 8..id * 8 + 8).collect() };
-    let gpu = |index: u32| Gpu {
-        index,
-        uuid: format!("GPU-{number}-{index}"),
-        kind: "h100".to_owned(),
-        memory_bytes: Bytes(80 * GIB),
-        numa: Some(index * 2 / gpus.max(1)),
-        fault: None,
-    };
-    Node {
-        name: NodeName::new(format!("n{number}")).unwrap(),
-        inventory: Inventory {
-            cpus: (0..16).collect(),
-            numa: vec![numa(0), numa(1)],
-            sockets: 2,
-            threads_per_core: 1,
-            memory_bytes: Bytes(64 * GIB),
-            gpus: (0..gpus).map(gpu).collect(),
-            facts: BTreeMap::new(),
-        },
-        features: BTreeSet::new(),
-        weight: 1,
-        is_down: false,
-        flags: BTreeSet::new(),
-        reason: None,
-    }
-}
-
-fn shape(nodes: u32, cpus: u32) -> Shape {
-    Shape {
-        min_nodes: nodes,
-        max_nodes: nodes,
-        tasks: nodes,
-        tasks_per_node: Some(1),
-        cpus_per_task: cpus,
-        memory: MemoryDemand::PerCpu(Bytes(GIB)),
-        gpus: GpuDemand::None,
-        exclusive: false,
-    }
-}
-
-fn gpus_per_node(nodes: u32, count: u32) -> Shape {
-    Shape { gpus: GpuDemand::PerNode(Gpus { kind: Some("h100".to_owned()), count }), ..shape(nodes, 1) }
-}
-
-fn job(id: u64, shape: Shape, minutes: u64) -> JobSnapshot {
-    JobSnapshot {
-        id: JobId(id),
-        tenant: name("acme"),
-        account: name("default"),
-        user: name("ann"),
-        partition: name("main"),
-        qos: name("normal"),
-        name: format!("job-{id}"),
-        state: JobState::Pending,
-        hold: None,
-        shape,
-        time_limit: minutes * 60,
-        submit_time: noon() - SignedDuration::from_secs(1000 - id as i64),
-        accrues_since: Some(noon() - SignedDuration::from_secs(1000 - id as i64)),
-        not_before: None,
-        deadline: None,
-        nice: 0,
-        site_factor: 0,
-        constraint: None,
-        required_nodes: BTreeSet::new(),
-        excluded_nodes: BTreeSet::new(),
-        is_expedited: false,
-        dependencies: Vec::new(),
-        dependency_any: false,
-        is_singleton: false,
-        array: None,
-        attempt: None,
-        claim: None,
-        reservations: Vec::new(),
-    }
-}
-
-/// A job that has run on whole nodes since noon.
-fn running(id: u64, nodes: &[u32], minutes: u64) -> JobSnapshot {
-    let allocation = |n: &u32| NodeAllocation {
-        node: NodeName::new(format!("n{n}")).unwrap(),
-        cpus: (0..16).collect(),
-        memory_bytes: Bytes(64 * GIB),
-        gpus: (0..8).collect(),
-        tasks: 1,
-    };
-    let attempt = RunningAttempt {
-        number: 1,
-        allocated_at: noon(),
-        started_at: Some(noon()),
-        charge: Charge::default(),
-        nodes: nodes.iter().map(allocation).collect(),
-        checkpoint_at: None,
-        is_requeueable: true,
-        preempted: None,
-        reservation: None,
-    };
-    JobSnapshot { state: JobState::Running, attempt: Some(attempt), ..job(id, shape(nodes.len() as u32, 16), minutes) }
-}
-
-struct World(Engine);
-
-impl World {
-    fn nodes(count: u32, gpus: u32) -> World {
-        let mut engine = Engine::new();
-        engine.apply(Event::Policy(Policy::default()));
-        engine.apply(Event::Qos(Qos::named(name("normal"))));
-        engine.apply(Event::Qos(Qos { priority: 100, ..Qos::named(name("high")) }));
-        engine.apply(Event::Partition(Partition { is_default: true, ..Partition::of_all_nodes(name("main")) }));
-        for n in 1..=count {
-            engine.apply(Event::Node(Box::new(node(n, gpus))));
-        }
-        World(engine)
-    }
-
-    fn with(mut self, job: JobSnapshot) -> World {
-        self.0.apply(Event::Job(Box::new(job)));
-        self
-    }
-
-    fn plan(&mut self) -> Plan {
-        self.0.plan(at(0))
-    }
-}
 
 fn starts(plan: &Plan) -> Vec<u64> {
     plan.starts.iter().map(|s| s.job.0).collect()
-}
-
-fn first_code(plan: &Plan, id: u64) -> String {
-    plan.verdicts.iter().find(|v| v.job.0 == id).expect("a verdict for every pending job").verdicts[0].code.clone()
-}
-
-fn planned(plan: &Plan, id: u64) -> Option<Timestamp> {
-    plan.verdicts.iter().find(|v| v.job.0 == id)?.planned_start.as_ref().map(|p| p.at)
 }
 
 #[test]
