@@ -86,7 +86,7 @@ impl Catalog {
         let reservations = self.db.reservations().await?;
         let mut reserved: HashMap<NodeName, Vec<usize>> = HashMap::new();
         for (i, row) in reservations.iter().enumerate() {
-            row.reservation().nodes().into_iter().for_each(|node| reserved.entry(node).or_default().push(i));
+            row.nodes().into_iter().for_each(|node| reserved.entry(node).or_default().push(i));
         }
         let rules = Arc::new(Rules { partitions, qos, policy: self.db.policy().await?.value, reservations, reserved });
         *self.rules.lock().expect("no panic while the lock is held") = Some((Instant::now(), rules.clone()));

@@ -8,13 +8,16 @@ mod features;
 mod recur;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::node::Node;
+use crate::policy::Partition;
 use crate::state::text_enum;
 use crate::tres::TresCounts;
-use crate::{Bytes, Name, NodeName, Seconds, hostlist};
+use crate::{Bytes, JobId, Name, NodeName, Seconds, hostlist};
 
 pub use features::{FeatureCount, parse_features};
 pub use recur::{MOST_WINDOWS, Window, next_window, windows};
@@ -251,8 +254,23 @@ impl Reservation {
 
     /// All its nodes, in natural order of the parts.
     pub fn nodes(&self) -> Vec<NodeName> {
-        self.parts.iter().flat_map(|part| hostlist::expand(&part.nodes).unwrap_or_default()).collect()
+        nodes_of(&self.parts)
     }
+}
+
+/// All nodes of the parts, in their order.
+pub fn nodes_of(parts: &[ReservedPart]) -> Vec<NodeName> {
+    parts.iter().flat_map(|part| hostlist::expand(&part.nodes).unwrap_or_default()).collect()
+}
+
+/// What a reservation's nodes are chosen from.
+#[derive(Clone, Debug, Default)]
+pub struct ReserveGround {
+    pub nodes: Vec<Arc<Node>>,
+    pub partitions: Vec<Partition>,
+    pub reservations: Vec<Reservation>,
+    /// Jobs on nodes, until their time limits.
+    pub busy: Vec<(NodeName, JobId, Timestamp)>,
 }
 
 #[cfg(test)]

@@ -3,11 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use berth_engine::{ReserveGround, replace_nodes};
+use berth_engine::replace_nodes;
 use berth_model::policy::Policy;
-use berth_model::reservation::{Window, next_window};
+use berth_model::reservation::{ReserveGround, Window, next_window};
 use berth_store::lease::Epoch;
-use berth_store::reservations::{ReservationRow, ReserveWorld, Tended};
+use berth_store::reservations::{ReservationRow, Tended};
 use berth_store::{Db, StoreError};
 use jiff::{SignedDuration, Timestamp};
 
@@ -22,8 +22,8 @@ pub async fn tend(db: &Db, epoch: Epoch, policy: &Policy, nodes_seen_at: &mut Op
     }
     let now = Timestamp::now();
     let tended = db
-        .tend_reservations(epoch, policy.reservation_overrun_seconds, policy.kill_wait_seconds, looks_at_nodes, |row, world| {
-            decide(row, world, now)
+        .tend_reservations(epoch, policy.reservation_overrun_seconds, policy.kill_wait_seconds, looks_at_nodes, |row, ground| {
+            decide(row, ground, now)
         })
         .await?;
     if tended > 0 {
@@ -33,7 +33,7 @@ pub async fn tend(db: &Db, epoch: Epoch, policy: &Policy, nodes_seen_at: &mut Op
 }
 
 /// What becomes of a reservation at an instant.
-fn decide(row: &ReservationRow, world: Option<&ReserveWorld>, now: Timestamp) -> Option<Tended> {
+fn decide(row: &ReservationRow, ground: Option<&ReserveGround>, now: Timestamp) -> Option<Tended> {
     let (spec, name) = (&row.spec, &row.spec.name);
     let mut window = row.window;
     if spec.float_seconds.is_some() {
@@ -54,15 +54,7 @@ fn decide(row: &ReservationRow, world: Option<&ReserveWorld>, now: Timestamp) ->
     {
         return Some(Tended::Gone { reason: format!("reservation {name} was removed: no job ran in it for {after} s") });
     }
-    let other = world.and_then(|world| {
-        let ground = ReserveGround {
-            nodes: world.nodes.clone(),
-            partitions: world.partitions.clone(),
-            reservations: world.reservations.clone(),
-            busy: world.busy.clone(),
-        };
-        replace_nodes(&ground, spec, window, &row.parts, now)
-    });
+    let other = ground.and_then(|ground| replace_nodes(ground, spec, window, &row.parts, now));
     let is_changed = window != row.window || other.is_some();
     is_changed.then(|| Tended::Changed { window, parts: other.unwrap_or_else(|| row.parts.clone()) })
 }

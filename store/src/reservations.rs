@@ -2,11 +2,10 @@
 //! while nobody else can make one.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use berth_model::event::Event;
-use berth_model::node::Node;
-use berth_model::policy::Partition;
-use berth_model::reservation::{Reservation, ReservationSpec, ReservedPart, Window};
+use berth_model::reservation::{Reservation, ReservationFlag, ReservationSpec, ReserveGround, ReservedPart, Window, nodes_of};
 use berth_model::state::Hold;
 use berth_model::step::StopReason;
 use berth_model::{JobId, NodeName};
@@ -45,6 +44,16 @@ impl ReservationRow {
     pub fn reservation(&self) -> Reservation {
         Reservation::of(&self.spec, self.window, self.parts.clone())
     }
+
+    /// All its nodes, in the order of its parts.
+    pub fn nodes(&self) -> Vec<NodeName> {
+        nodes_of(&self.parts)
+    }
+
+    /// It keeps its nodes at this time. One that floats never does.
+    pub fn lasts_at(&self, at: Timestamp) -> bool {
+        self.spec.float_seconds.is_none() && self.window.start <= at && at < self.window.end
+    }
 }
 
 #[derive(FromRow)]
@@ -73,16 +82,6 @@ impl From<Row> for ReservationRow {
             version: row.version,
         }
     }
-}
-
-/// What nodes are chosen from.
-#[derive(Clone, Debug, Default)]
-pub struct ReserveWorld {
-    pub nodes: Vec<Node>,
-    pub partitions: Vec<Partition>,
-    pub reservations: Vec<Reservation>,
-    /// Jobs on nodes, until their time limits.
-    pub busy: Vec<(NodeName, JobId, Timestamp)>,
 }
 
 /// What becomes of a reservation that the leader looks at.
@@ -120,13 +119,15 @@ async fn lock(tx: &mut PgConnection) -> Result<(), StoreError> {
     Ok(())
 }
 
-async fn world(tx: &mut PgConnection) -> Result<ReserveWorld, StoreError> {
-    let mut world =
-        ReserveWorld { reservations: rows(tx, None, false).await?.iter().map(ReservationRow::reservation).collect(), ..Default::default() };
+async fn ground(tx: &mut PgConnection) -> Result<ReserveGround, StoreError> {
+    let mut ground = ReserveGround {
+        reservations: rows(tx, None, false).await?.iter().map(ReservationRow::reservation).collect(),
+        ..Default::default()
+    };
     for event in feed::nodes(tx, None).await?.into_iter().chain(feed::partitions(tx).await?) {
         match event {
-            Event::Node(node) => world.nodes.push(*node),
-            Event::Partition(partition) => world.partitions.push(partition),
+            Event::Node(node) => ground.nodes.push(Arc::from(node)),
+            Event::Partition(partition) => ground.partitions.push(partition),
             _ => {}
         }
     }
@@ -138,9 +139,9 @@ async fn world(tx: &mut PgConnection) -> Result<ReserveWorld, StoreError> {
     .fetch_all(tx)
     .await?;
     for (node, job, until) in busy {
-        world.busy.push((feed::node_name(&node)?, JobId(job as u64), until.0));
+        ground.busy.push((feed::node_name(&node)?, JobId(job as u64), until.0));
     }
-    Ok(world)
+    Ok(ground)
 }
 
 async fn changed(tx: &mut PgConnection, name: &str, what: &str) -> Result<(), StoreError> {
@@ -165,12 +166,12 @@ impl Db {
         spec: &ReservationSpec,
         window: Window,
         by: &str,
-        choose: impl FnOnce(&ReserveWorld) -> Result<Vec<ReservedPart>, E> + Send,
+        choose: impl FnOnce(&ReserveGround) -> Result<Vec<ReservedPart>, E> + Send,
     ) -> Result<ReservationRow, E> {
         let mut tx = self.pool.begin().await.map_err(StoreError::from)?;
         lock(&mut tx).await?;
-        let world = world(&mut tx).await?;
-        if world.reservations.iter().any(|other| other.name == spec.name) {
+        let ground = ground(&mut tx).await?;
+        if ground.reservations.iter().any(|other| other.name == spec.name) {
             return Err(StoreError::Conflict {
                 code: "already_exists",
                 detail: format!("there is a reservation {} already", spec.name),
@@ -178,7 +179,7 @@ impl Db {
             }
             .into());
         }
-        let parts = choose(&world)?;
+        let parts = choose(&ground)?;
         sqlx::query("insert into reservations (name, spec, start_time, end_time, parts, created_by) values ($1, $2, $3, $4, $5, $6)")
             .bind(spec.name.as_str())
             .bind(Json(spec))
@@ -200,7 +201,7 @@ impl Db {
         &self,
         name: &str,
         expected: Option<i64>,
-        change: impl FnOnce(&ReservationRow, &ReserveWorld) -> Result<(ReservationSpec, Window, Vec<ReservedPart>), E> + Send,
+        change: impl FnOnce(&ReservationRow, &ReserveGround) -> Result<(ReservationSpec, Window, Vec<ReservedPart>), E> + Send,
     ) -> Result<ReservationRow, E> {
         let mut tx = self.pool.begin().await.map_err(StoreError::from)?;
         lock(&mut tx).await?;
@@ -209,7 +210,7 @@ impl Db {
         if expected.is_some_and(|expected| expected != found.version) {
             return Err(StoreError::StaleVersion(format!("reservation {name}")).into());
         }
-        let (spec, window, parts) = change(&found, &world(&mut tx).await?)?;
+        let (spec, window, parts) = change(&found, &ground(&mut tx).await?)?;
         sqlx::query("update reservations set spec = $2, start_time = $3, end_time = $4, parts = $5, version = version + 1 where name = $1")
             .bind(name)
             .bind(Json(&spec))
@@ -253,7 +254,7 @@ impl Db {
         overrun_seconds: Option<u64>,
         grace_seconds: u64,
         looks_at_nodes: bool,
-        decide: impl Fn(&ReservationRow, Option<&ReserveWorld>) -> Option<Tended> + Send,
+        decide: impl Fn(&ReservationRow, Option<&ReserveGround>) -> Option<Tended> + Send,
     ) -> Result<usize, StoreError> {
         let is_any: bool = sqlx::query_scalar("select exists (select from reservations)").fetch_one(&self.pool).await?;
         if !is_any {
@@ -268,11 +269,11 @@ impl Db {
         .execute(&mut *tx)
         .await?;
         let all = rows(&mut tx, None, true).await?;
-        let world = if looks_at_nodes { Some(world(&mut tx).await?) } else { None };
+        let ground = if looks_at_nodes { Some(ground(&mut tx).await?) } else { None };
         let mut count = 0;
         for row in &all {
             let name = row.spec.name.as_str();
-            let tended = decide(row, world.as_ref());
+            let tended = decide(row, ground.as_ref());
             if tended.is_some() {
                 note_end(&mut tx, row).await?;
             }
@@ -309,21 +310,17 @@ impl Db {
     /// Nodes under maintenance now.
     pub(crate) async fn maintained_nodes(&self) -> Result<Vec<String>, StoreError> {
         let now = Timestamp::now();
-        let lasting = self.reservations().await?.into_iter().filter(|row| row.window.start <= now && now < row.window.end);
-        let maintained =
-            lasting.map(|row| row.reservation()).filter(|reservation| reservation.is_maintenance && reservation.float_seconds.is_none());
-        Ok(maintained.flat_map(|reservation| reservation.nodes()).map(NodeName::into_string).collect())
+        let all = self.reservations().await?;
+        let maintained = all.iter().filter(|row| row.spec.has(ReservationFlag::Maintenance) && row.lasts_at(now));
+        Ok(maintained.flat_map(ReservationRow::nodes).map(NodeName::into_string).collect())
     }
 
     /// What reservations that last have and what of it is in use: name, whether it is for maintenance, resource, all of it, in use.
     pub async fn reservation_counts(&self) -> Result<Vec<(String, bool, &'static str, i64, i64)>, StoreError> {
         let now = Timestamp::now();
         let mut connection = self.pool.acquire().await?;
-        let lasting: Vec<ReservationRow> = rows(&mut connection, None, false)
-            .await?
-            .into_iter()
-            .filter(|row| row.spec.float_seconds.is_none() && row.window.start <= now && now < row.window.end)
-            .collect();
+        let mut lasting = rows(&mut connection, None, false).await?;
+        lasting.retain(|row| row.lasts_at(now));
         if lasting.is_empty() {
             return Ok(Vec::new());
         }
@@ -355,7 +352,7 @@ impl Db {
                 }
             }
             let held = used.iter().find(|(of, ..)| *of == name).map_or((0, 0, 0), |(_, nodes, cpus, gpus)| (*nodes, *cpus, *gpus));
-            let is_maintenance = row.reservation().is_maintenance;
+            let is_maintenance = row.spec.has(ReservationFlag::Maintenance);
             counts.push((name.clone(), is_maintenance, "node", nodes, held.0));
             counts.push((name.clone(), is_maintenance, "cpu", cpus, held.1));
             counts.push((name, is_maintenance, "gpu", gpus, held.2));
@@ -366,9 +363,8 @@ impl Db {
 
 /// Removes a reservation. Jobs that wait for it lose its name; if it was their last one they are held, or go on without.
 async fn remove(tx: &mut PgConnection, row: &ReservationRow, reason: &str) -> Result<(), StoreError> {
-    use berth_model::reservation::ReservationFlag::NoHoldJobsAfterEnd;
     let name = row.spec.name.as_str();
-    let hold = (!row.spec.has(NoHoldJobsAfterEnd)).then_some(Hold::User.as_str());
+    let hold = (!row.spec.has(ReservationFlag::NoHoldJobsAfterEnd)).then_some(Hold::User.as_str());
     let waiting: Vec<i64> =
         sqlx::query_scalar("select job_id from jobs where state = 'pending' and planning->'reservations' ? $1 order by job_id for update")
             .bind(name)
@@ -410,7 +406,7 @@ async fn note_end(tx: &mut PgConnection, row: &ReservationRow) -> Result<(), Sto
     )
     .bind(row.spec.name.as_str())
     .bind(At(row.window.end))
-    .bind(row.spec.has(berth_model::reservation::ReservationFlag::Flex))
+    .bind(row.spec.has(ReservationFlag::Flex))
     .execute(tx)
     .await?;
     Ok(())

@@ -123,10 +123,8 @@ async fn reserved(app: &App, caller: &Caller, row: &NodeRow) -> Answer<(Vec<Stri
     let now = Timestamp::now();
     let (mut flags, mut names) = (row.flags.clone(), Vec::new());
     let known = row.name.parse::<NodeName>().ok().and_then(|name| rules.reserved.get(&name));
-    for reservation in known.into_iter().flatten().filter_map(|at| rules.reservations.get(*at)) {
-        if reservation.spec.float_seconds.is_some() || now < reservation.window.start || reservation.window.end <= now {
-            continue;
-        }
+    let known = known.into_iter().flatten().filter_map(|at| rules.reservations.get(*at));
+    for reservation in known.filter(|reservation| reservation.lasts_at(now)) {
         let flag = reservations::node_flag(reservation).to_owned();
         if !flags.contains(&flag) {
             flags.push(flag);

@@ -6,10 +6,10 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use berth_engine::{ReserveGround, Shortage, choose_nodes};
-use berth_model::reservation::{ReservationFlag, ReservationSpec, ReservedPart, Window};
+use berth_engine::{Shortage, choose_nodes};
+use berth_model::reservation::{ReservationFlag, ReservationSpec, ReserveGround, ReservedPart, Window};
 use berth_model::{Fault, Name, NodeName, hostlist};
-use berth_store::reservations::{ReservationRow, ReserveWorld};
+use berth_store::reservations::ReservationRow;
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -85,7 +85,7 @@ async fn create(State(app): State<App>, caller: Caller, Body(mut spec): Body<Res
     if spec.float_seconds.is_none() {
         spec.start = Some(window.start);
     }
-    let choose = |world: &ReserveWorld| choose_nodes(&ground(world), &spec, window, &BTreeSet::new()).map_err(unavailable);
+    let choose = |ground: &ReserveGround| choose_nodes(ground, &spec, window, &BTreeSet::new()).map_err(unavailable);
     let row = app.db.create_reservation(&spec, window, caller.subject.as_str(), choose).await?;
     app.catalog.forget_rules();
     let location = format!("/v1/reservations/{}", row.spec.name);
@@ -116,14 +116,14 @@ async fn update(
         return Err(Fault::new("name_mismatch", "name", "a reservation keeps its name", "make another one in its place").into());
     }
     check(&app, &mut spec).await?;
-    let row = app.db.update_reservation(name.as_str(), version.or(Some(found.version)), |row, world| change(row, world, spec)).await?;
+    let row = app.db.update_reservation(name.as_str(), version.or(Some(found.version)), |row, ground| change(row, ground, spec)).await?;
     app.catalog.forget_rules();
     let version = row.version;
     Ok(Tagged(show(&caller, row), version))
 }
 
 /// What becomes of the reservation's time and nodes.
-fn change(row: &ReservationRow, world: &ReserveWorld, spec: ReservationSpec) -> Answer<(ReservationSpec, Window, Vec<ReservedPart>)> {
+fn change(row: &ReservationRow, ground: &ReserveGround, spec: ReservationSpec) -> Answer<(ReservationSpec, Window, Vec<ReservedPart>)> {
     let old = &row.spec;
     let has_moved = (old.start, old.end, old.duration_seconds, old.float_seconds, old.repeat(), &old.time_zone)
         != (spec.start, spec.end, spec.duration_seconds, spec.float_seconds, spec.repeat(), &spec.time_zone);
@@ -134,8 +134,8 @@ fn change(row: &ReservationRow, world: &ReserveWorld, spec: ReservationSpec) -> 
     if fits_as_before {
         return Ok((spec, window, row.parts.clone()));
     }
-    let keeps: BTreeSet<NodeName> = row.reservation().nodes().into_iter().collect();
-    let mut ground = ground(world);
+    let keeps: BTreeSet<NodeName> = row.nodes().into_iter().collect();
+    let mut ground = ground.clone();
     // What runs on nodes that it has already is no obstacle.
     ground.busy.retain(|(node, ..)| !keeps.contains(node));
     let parts = choose_nodes(&ground, &spec, window, &keeps).map_err(unavailable)?;
@@ -163,15 +163,6 @@ async fn check(app: &App, spec: &mut ReservationSpec) -> Answer<()> {
         return Err(fault.into());
     }
     Ok(())
-}
-
-fn ground(world: &ReserveWorld) -> ReserveGround {
-    ReserveGround {
-        nodes: world.nodes.clone(),
-        partitions: world.partitions.clone(),
-        reservations: world.reservations.clone(),
-        busy: world.busy.clone(),
-    }
 }
 
 fn unavailable(shortage: Shortage) -> Problem {
@@ -205,11 +196,12 @@ pub(super) async fn concerns(app: &App, caller: &Caller, row: &ReservationRow) -
 /// Of the people in it, others see those of their own tenant.
 fn show(caller: &Caller, row: ReservationRow) -> Reservation {
     let now = Timestamp::now();
+    let is_active = row.lasts_at(now);
     let mut window = row.window;
     if row.spec.float_seconds.is_some() {
         window = row.spec.first_window(now).unwrap_or(window);
     }
-    let nodes = row.reservation().nodes();
+    let nodes = row.nodes();
     let mut spec = row.spec;
     if !caller.is_platform_admin() {
         let own = caller.tenant.as_ref().map(Name::as_str);
@@ -218,7 +210,7 @@ fn show(caller: &Caller, row: ReservationRow) -> Reservation {
         }
     }
     Reservation {
-        is_active: spec.float_seconds.is_none() && window.start <= now && now < window.end,
+        is_active,
         window,
         node_list: hostlist::fold(&nodes),
         reserved_nodes: nodes.len() as u32,

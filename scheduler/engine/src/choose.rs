@@ -12,25 +12,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_model::node::Node;
-use berth_model::policy::Partition;
 use berth_model::reservation::{
-    Reservation, ReservationFlag, ReservationSpec, ReservedPart, ReservedShare, Window, parse_features, windows,
+    ReservationFlag, ReservationSpec, ReserveGround, ReservedPart, ReservedShare, Window, nodes_of, parse_features, windows,
 };
 use berth_model::tres::Tres;
-use berth_model::{Bytes, JobId, NodeName, hostlist};
+use berth_model::{Bytes, NodeName, hostlist};
 use jiff::Timestamp;
 
 use crate::fleet::Fleet;
-
-/// What nodes are chosen from.
-#[derive(Clone, Debug, Default)]
-pub struct ReserveGround {
-    pub nodes: Vec<Node>,
-    pub partitions: Vec<Partition>,
-    pub reservations: Vec<Reservation>,
-    /// Jobs on nodes, until their time limits.
-    pub busy: Vec<(NodeName, JobId, Timestamp)>,
-}
 
 /// Why there are not the nodes that were asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +57,7 @@ pub fn choose_nodes(
     first: Window,
     keeps: &BTreeSet<NodeName>,
 ) -> Result<Vec<ReservedPart>, Shortage> {
-    let nodes: BTreeMap<NodeName, Arc<Node>> = ground.nodes.iter().map(|node| (node.name.clone(), Arc::new(node.clone()))).collect();
+    let nodes: BTreeMap<NodeName, Arc<Node>> = ground.nodes.iter().map(|node| (node.name.clone(), node.clone())).collect();
     let partitions = ground.partitions.iter().map(|partition| (partition.name.clone(), partition.clone())).collect();
     let fleet = Fleet::build(&nodes, &partitions, &BTreeMap::new());
     let standing = standing(ground, spec, first);
@@ -90,7 +79,7 @@ pub fn replace_nodes(
     parts: &[ReservedPart],
     now: Timestamp,
 ) -> Option<Vec<ReservedPart>> {
-    let present: BTreeSet<NodeName> = parts.iter().flat_map(|part| hostlist::expand(&part.nodes).unwrap_or_default()).collect();
+    let present: BTreeSet<NodeName> = nodes_of(parts).into_iter().collect();
     let from_now = Window { start: first.start.max(now), end: first.end };
     if spec.has(ReservationFlag::PartNodes) {
         let chosen = choose_nodes(ground, spec, from_now, &present).ok()?;

@@ -50,7 +50,7 @@ mod victims;
 mod views;
 mod ways;
 
-pub use choose::{ReserveGround, Shortage, choose_nodes, replace_nodes};
+pub use choose::{Shortage, choose_nodes, replace_nodes};
 pub use dry_run::DryRun;
 pub use engine::{Engine, Settings};
 pub use order::{Order, Rest};

@@ -1,3 +1,6 @@
+use berth_model::JobId;
+use berth_model::policy::Partition;
+use berth_model::reservation::Reservation;
 use berth_model::resources::{Gpu, Inventory};
 use berth_model::state::NodeFlag;
 use serde_json::{Value, json};
@@ -31,7 +34,7 @@ fn ground() -> ReserveGround {
     };
     let main = Partition::of_all_nodes(berth_model::Name::new("main").unwrap());
     let few = Partition { nodes: "n[4-5]".to_owned(), ..Partition::of_all_nodes(berth_model::Name::new("few").unwrap()) };
-    ReserveGround { nodes: (1..7).map(node).collect(), partitions: vec![main, few], ..ReserveGround::default() }
+    ReserveGround { nodes: (1..7).map(|number| Arc::new(node(number))).collect(), partitions: vec![main, few], ..ReserveGround::default() }
 }
 
 fn spec(fields: Value) -> ReservationSpec {
