@@ -50,6 +50,11 @@ impl Queued {
         let others = entry.others.clone();
         Queued { job: job.id, key: entry.key, others, party: entry.party, length: span(job.time_limit), deadline, tasks, claim }
     }
+
+    /// Its ways, the first to be tried first.
+    pub fn keys(&self) -> impl Iterator<Item = KeyId> + '_ {
+        std::iter::once(self.key).chain(self.others.iter().copied())
+    }
 }
 
 /// Why a job did not start, or all of an array did not.

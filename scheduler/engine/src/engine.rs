@@ -97,6 +97,12 @@ pub(crate) fn limit_of(job: &JobSnapshot, settings: &Settings) -> Option<Micros>
     Some(micros(started).saturating_add(span(job.time_limit)).saturating_add(span(settings.grace_seconds)))
 }
 
+/// The keys of a job's ways, taken: the first, and the others.
+fn acquire(keys: &mut Keys, reservations: &ways::Reservations, job: &JobSnapshot) -> (KeyId, Vec<KeyId>) {
+    let (first, others) = ways::keys(reservations, job);
+    (keys.acquire(first), others.into_iter().map(|key| keys.acquire(key)).collect())
+}
+
 /// When an attempt holds nothing any more: at its limit, or when its grace ends if it was preempted.
 pub(crate) fn end_of(job: &JobSnapshot, attempt: &RunningAttempt) -> Micros {
     let limit = micros(attempt.started_at.unwrap_or(attempt.allocated_at)).saturating_add(span(job.time_limit));
@@ -233,12 +239,9 @@ impl Engine {
         self.is_fleet_stale = true;
         self.news.is_large = true;
         for entry in self.world.jobs.values_mut() {
-            let (first, others) = ways::keys(&self.world.reservations, &entry.job);
-            let key = self.keys.acquire(first);
-            let others = others.into_iter().map(|key| self.keys.acquire(key)).collect();
-            let before = Entry { key, others, ..entry.clone() };
-            let before = std::mem::replace(entry, before);
-            before.keys().for_each(|key| self.keys.release(key));
+            let before: Vec<KeyId> = entry.keys().collect();
+            (entry.key, entry.others) = acquire(&mut self.keys, &self.world.reservations, &entry.job);
+            before.into_iter().for_each(|key| self.keys.release(key));
         }
     }
 
@@ -283,9 +286,7 @@ impl Engine {
             self.pending += 1;
             self.news.arrived.insert(job.id);
         }
-        let (first, others) = ways::keys(&self.world.reservations, &job);
-        let key = self.keys.acquire(first);
-        let others = others.into_iter().map(|key| self.keys.acquire(key)).collect();
+        let (key, others) = acquire(&mut self.keys, &self.world.reservations, &job);
         let (party, is_new) = self.accounts.acquire(&self.world, &job);
         self.news.is_large |= is_new;
         if let Some(attempt) = job.attempt.as_ref().filter(|_| job.state.is_active()) {

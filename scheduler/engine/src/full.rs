@@ -143,7 +143,7 @@ impl Engine {
 fn needs(pass: &mut Pass<'_>, queue: &[Queued]) -> Vec<BTreeMap<Amount, u32>> {
     let mut by_key: BTreeMap<KeyId, u32> = BTreeMap::new();
     for queued in queue {
-        for key in std::iter::once(queued.key).chain(queued.others.iter().copied()) {
+        for key in queued.keys() {
             *by_key.entry(key).or_default() += 1;
         }
     }

@@ -63,7 +63,7 @@ impl Standing {
         let mut index: HashMap<(KeyId, Micros, Option<PartyId>), usize> = HashMap::new();
         for (queued, place) in queue {
             let party = Some(queued.party).filter(|party| !accounts.party(*party).rules.is_empty());
-            for key in std::iter::once(queued.key).chain(queued.others.iter().copied()) {
+            for key in queued.keys() {
                 let group = *index.entry((key, queued.length, party)).or_insert_with(|| {
                     let least = keys.entries[key as usize].fit.as_deref().and_then(least_need);
                     let Some(least) = least else { return usize::MAX };
