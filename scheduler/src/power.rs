@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use berth_engine::Membership;
 use berth_model::policy::{Partition, Policy, PowerPolicy};
 use berth_model::state::NodeFlag;
 use berth_model::{NodeName, hostlist};
@@ -69,7 +70,9 @@ impl Power {
                 }
             }
         }
-        db.end_power_down(epoch, millis(policy.suspend_timeout_seconds)).await?;
+        if nodes.iter().any(|node| node.has(NodeFlag::PoweringDown)) {
+            db.end_power_down(epoch, millis(policy.suspend_timeout_seconds)).await?;
+        }
         let rates = policy.power.clone().unwrap_or_default();
         let wanted = nodes
             .iter()
@@ -105,17 +108,16 @@ impl Power {
         for node in nodes.iter().filter(|node| is_idle(node)) {
             self.idle.entry(node.name.clone()).or_insert(now);
         }
-        let lists = power.exclude_nodes.iter().map(String::as_str).chain(excluded.iter().map(|partition| partition.nodes.as_str()));
-        let names: BTreeSet<NodeName> = lists.flat_map(|list| hostlist::expand(list).unwrap_or_default()).collect();
-        let has_all = excluded.iter().any(|partition| partition.nodes.trim().eq_ignore_ascii_case("all"));
-        let is_of = |node: &PowerNode, partition: &Partition| {
-            !partition.node_features.is_empty() && partition.node_features.iter().all(|feature| node.features.contains(feature))
+        let named: BTreeSet<NodeName> =
+            power.exclude_nodes.as_deref().and_then(|list| hostlist::expand(list).ok()).into_iter().flatten().collect();
+        let excluded: Vec<Membership> = excluded.iter().map(Membership::of).collect();
+        let is_excluded = |name: &NodeName, node: &PowerNode| {
+            let features = node.features.iter().cloned().collect();
+            named.contains(name) || excluded.iter().any(|partition| partition.includes(name, &features))
         };
         let stays: BTreeSet<&str> = nodes
             .iter()
-            .filter(|node| {
-                has_all || names.iter().any(|name| name.as_str() == node.name) || excluded.iter().any(|partition| is_of(node, partition))
-            })
+            .filter(|node| node.name.parse().is_ok_and(|name| is_excluded(&name, node)))
             .map(|node| node.name.as_str())
             .collect();
         // Those that stay up are the ones that have been idle for the shortest time.
@@ -185,8 +187,9 @@ async fn run(program: PathBuf, list: String, file: Option<Value>) {
 
 /// Tries for as long as a node that was told nothing would be waited for at the least.
 async fn post(url: String, body: Value) {
+    let client = reqwest::Client::new();
     for pause in [1, 2, 4, 8, 0] {
-        let answer = reqwest::Client::new().post(&url).timeout(Duration::from_secs(10)).json(&body).send().await;
+        let answer = client.post(&url).timeout(Duration::from_secs(10)).json(&body).send().await;
         match answer.and_then(reqwest::Response::error_for_status) {
             Ok(_) => return,
             Err(error) => tracing::warn!(%error, "the power webhook did not take it"),

@@ -116,14 +116,14 @@ pub struct Fleet {
 
 /// Who belongs to a partition.
 #[derive(Clone, Debug)]
-struct Membership {
+pub struct Membership {
     is_all: bool,
     names: BTreeSet<NodeName>,
     features: BTreeSet<String>,
 }
 
 impl Membership {
-    fn of(partition: &Partition) -> Self {
+    pub fn of(partition: &Partition) -> Self {
         let is_all = partition.nodes.trim().eq_ignore_ascii_case("all");
         // A host-list that does not parse was refused at the edge; here it names nobody.
         let names = if is_all || partition.nodes.trim().is_empty() {
@@ -134,8 +134,8 @@ impl Membership {
         Membership { is_all, names, features: partition.node_features.clone() }
     }
 
-    fn includes(&self, node: &Node) -> bool {
-        self.is_all || self.names.contains(&node.name) || (!self.features.is_empty() && self.features.is_subset(&node.features))
+    pub fn includes(&self, name: &NodeName, features: &BTreeSet<String>) -> bool {
+        self.is_all || self.names.contains(name) || (!self.features.is_empty() && self.features.is_subset(features))
     }
 }
 
@@ -287,7 +287,8 @@ impl Fleet {
                 total.gpus[slot] += 1;
             }
         }
-        let partitions = self.memberships.iter().filter(|(_, m)| m.includes(node)).map(|(name, _)| name.clone()).collect();
+        let partitions =
+            self.memberships.iter().filter(|(_, m)| m.includes(&node.name, &node.features)).map(|(name, _)| name.clone()).collect();
         Class { total, kinds, features: node.features.clone(), partitions, weight: node.filling_weight(), via: None, is_part: false }
     }
 

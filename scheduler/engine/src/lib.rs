@@ -53,6 +53,7 @@ mod ways;
 pub use choose::{Shortage, choose_nodes, replace_nodes};
 pub use dry_run::DryRun;
 pub use engine::{Engine, Settings};
+pub use fleet::Membership;
 pub use order::{Order, Rest};
 pub use plan::{NewClaim, Plan, Preemption, Start};
 pub use usage::fold as fold_usage;
