@@ -1,5 +1,6 @@
 //! Orders about jobs and nodes.
 
+use std::fmt::Display;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
@@ -14,21 +15,29 @@ pub async fn order(client: &Client, jobs: Vec<String>, verb: &str, body: &Value,
 
 /// Does something to each job by its path; tells of each to which it could not be done and goes on.
 pub async fn each(jobs: Vec<String>, done: &str, act: impl AsyncFn(String) -> anyhow::Result<Value>) -> anyhow::Result<ExitCode> {
-    let mut failed = false;
-    for job in &jobs {
+    let act = async |job: &String| {
         let outcome = match segment(job) {
             Ok(job) => act(format!("/v1/jobs/{job}")).await,
             Err(error) => Err(error),
         };
-        match outcome {
-            Ok(_) => println!("Job {job} {done}"),
-            Err(error) => {
+        outcome.map_err(|error| about(job, &error))
+    };
+    Ok(tell_each("Job", &jobs, done, act).await)
+}
+
+/// Does something to each of several objects of a kind; tells of each to which it could not be done, in words, and goes on.
+pub async fn tell_each<T: Display>(kind: &str, all: &[T], done: &str, act: impl AsyncFn(&T) -> Result<Value, String>) -> ExitCode {
+    let mut failed = false;
+    for one in all {
+        match act(one).await {
+            Ok(_) => println!("{kind} {one} {done}"),
+            Err(why) => {
                 failed = true;
-                eprintln!("berth: {}", about(job, &error));
+                eprintln!("berth: {why}");
             }
         }
     }
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 /// The error, with the job's number unless it names that itself.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::args::NodesCommand;
 use super::client::Client;
+use super::control::tell_each;
 
 pub async fn change(client: &Client, command: NodesCommand) -> anyhow::Result<ExitCode> {
     match command {
@@ -26,17 +27,11 @@ pub async fn change(client: &Client, command: NodesCommand) -> anyhow::Result<Ex
 
 /// Gives each node the order; tells of each that could not be done and goes on.
 pub async fn each(client: &Client, lists: &[String], verb: &str, body: &Value, done: &str) -> anyhow::Result<ExitCode> {
-    let mut failed = false;
-    for name in expand(lists)? {
-        match client.post(&format!("/v1/nodes/{name}:{verb}"), body, None).await {
-            Ok(_) => println!("Node {name} {done}"),
-            Err(error) => {
-                failed = true;
-                eprintln!("berth: {error:#}");
-            }
-        }
-    }
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    let act = async |name: &NodeName| {
+        let outcome = client.post(&format!("/v1/nodes/{name}:{verb}"), body, None).await;
+        outcome.map_err(|error| format!("{error:#}"))
+    };
+    Ok(tell_each("Node", &expand(lists)?, done, act).await)
 }
 
 fn expand(lists: &[String]) -> anyhow::Result<Vec<NodeName>> {

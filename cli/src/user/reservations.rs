@@ -133,17 +133,14 @@ fn patch(settings: &[String], now: &jiff::Zoned) -> anyhow::Result<Map<String, V
         let value = value.trim();
         let is_void = value.is_empty();
         let mut set = |field: &str, read: Value| body.insert(field.to_owned(), if is_void { Value::Null } else { read });
+        let time = || if is_void { Ok(None) } else { instant(value, now).map(Some).with_context(|| when(key, value)) };
         let list = || json!(value.split(',').map(str::trim).filter(|name| !name.is_empty()).collect::<Vec<_>>());
         match plain.as_str() {
             "starttime" | "start" => {
-                let at = if is_void { None } else { Some(instant(value, now).with_context(|| when(key, value))?) };
-                start = at;
-                set("start", json!(at));
+                start = time()?;
+                set("start", json!(start));
             }
-            "endtime" | "end" => {
-                let at = if is_void { None } else { Some(instant(value, now).with_context(|| when(key, value))?) };
-                set("end", json!(at));
-            }
+            "endtime" | "end" => _ = set("end", json!(time()?)),
             "duration" => {
                 // Slurm's minutes; infinite is what the service takes if nothing is said.
                 let seconds = match value.to_ascii_lowercase().as_str() {
