@@ -150,22 +150,7 @@ impl Stack {
     pub async fn worker_of(&self, name: &str, servers: &str, extra: &[&str]) -> Process {
         let admin = self.token("root", "", "platform_admin");
         let (_, join) = self.call("POST", "/v1/node-join-tokens", &admin, Some(json!({ "node_pattern": name }))).await;
-        let state = self.path(name);
-        let mut args = vec![
-            "worker",
-            "--server",
-            servers,
-            "--node",
-            name,
-            "--node-address",
-            "127.0.0.1",
-            "--state-dir",
-            state.to_str().unwrap(),
-            "--join-token",
-            join["token"].as_str().unwrap(),
-        ];
-        args.extend(extra);
-        let process = Process::start(&self.path(&format!("{name}.log")), &args, &[]);
+        let process = self.start_worker(name, servers, join["token"].as_str().unwrap(), extra);
         let path = format!("/v1/nodes/{name}");
         until("the node is there", async || self.call("GET", &path, &admin, None).await.1["state"] == "idle").await;
         process
@@ -173,8 +158,12 @@ impl Stack {
 
     /// Starts again a worker that has been here, or one whose name the service knows already.
     pub fn revive(&self, name: &str, join: &str, extra: &[&str]) -> Process {
-        let (servers, state) = (self.servers(), self.path(name));
-        let mut args = vec!["worker", "--server", &servers, "--node", name, "--node-address", "127.0.0.1"];
+        self.start_worker(name, &self.servers(), join, extra)
+    }
+
+    fn start_worker(&self, name: &str, servers: &str, join: &str, extra: &[&str]) -> Process {
+        let state = self.path(name);
+        let mut args = vec!["worker", "--server", servers, "--node", name, "--node-address", "127.0.0.1"];
         args.extend(["--state-dir", state.to_str().unwrap(), "--join-token", join]);
         args.extend(extra);
         Process::start(&self.path(&format!("{name}.log")), &args, &[])
