@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use berth_model::NodeName;
+use berth_model::node::MAX_WEIGHT;
 use berth_model::resources::Inventory;
 use berth_model::state::NodeState;
 use berth_store::nodes::NodeRow;
@@ -209,7 +210,7 @@ async fn update(
     Body(body): Body<UpdateNode>,
 ) -> Answer<Tagged<Node>> {
     caller.require_platform_admin("nodes:write")?;
-    if body.weight.is_some_and(|w| w > 1_000_000) {
+    if body.weight.is_some_and(|w| w > MAX_WEIGHT) {
         return Err(berth_model::Fault::new("invalid_value", "weight", "the weight is too high", "use 0 to 1000000").into());
     }
     check_features(body.features.as_deref().unwrap_or_default())?;

@@ -111,7 +111,6 @@ pub(super) fn check(policy: &Policy) -> Result<(), Fault> {
     ])
 }
 
-/// Billing is made of weights and has none; there are no licences yet.
 fn check_power(policy: &Policy) -> Result<(), Fault> {
     for (field, seconds) in [
         ("resume_timeout_seconds", policy.resume_timeout_seconds),
@@ -137,6 +136,7 @@ fn check_power(policy: &Policy) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Billing is made of weights and has none; there are no licences yet.
 pub(crate) fn check_weights(field: &str, weights: &BTreeMap<Tres, Weight>) -> Result<(), Fault> {
     match weights.keys().find(|tres| matches!(tres, Tres::Billing | Tres::License(_))) {
         Some(tres) => Err(Fault::new(
