@@ -50,7 +50,9 @@ async fn any_plan_can_be_made_again_to_the_byte() {
     let lines = record(&cluster, now).await;
     let all = replay(&lines[..], Target::At(now)).unwrap();
     assert!(all.differs_at.is_none(), "{:?}", all.differs_at);
-    assert!(all.plans >= 4 && all.events > 4, "{} plans, {} events", all.plans, all.events);
+    // Each of the three starts is in a plan of its own, since the test waits for one before it brings about the next; what else is planned
+    // depends on which events arrive together.
+    assert!(all.plans >= 3 && all.events > 4, "{} plans, {} events", all.plans, all.events);
 
     let found: Replayed = replay(&lines[..], start_of(small)).unwrap();
     assert!(found.differs_at.is_none());
