@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use berth_model::node::Node;
 use berth_model::reservation::{
-    ReservationFlag, ReservationSpec, ReserveGround, ReservedPart, ReservedShare, Window, nodes_of, parse_features, windows,
+    Busy, ReservationFlag, ReservationSpec, ReserveGround, ReservedPart, ReservedShare, Window, nodes_of, parse_features, windows,
 };
 use berth_model::tres::Tres;
 use berth_model::{Bytes, NodeName, hostlist};
@@ -90,15 +90,12 @@ pub fn replace_nodes(
     }
     let is_usable = |name: &NodeName| ground.nodes.iter().any(|node| node.name == *name && node.is_usable());
     let is_wanted_idle = spec.has(ReservationFlag::Replace) && first.start <= now;
-    let is_busy = |name: &NodeName| is_wanted_idle && ground.busy.iter().any(|(node, ..)| node == name);
+    let is_busy = |name: &NodeName| is_wanted_idle && ground.busy.iter().any(|busy| busy.node == *name);
     let keeps: BTreeSet<NodeName> = present.iter().filter(|name| is_usable(name) && !is_busy(name)).cloned().collect();
     if keeps.len() == present.len() {
         return None;
     }
-    // Its own jobs are no obstacle on nodes that it keeps.
-    let mut others = ground.clone();
-    others.busy.retain(|(node, ..)| !keeps.contains(node));
-    choose_nodes(&others, spec, from_now, &keeps).ok().filter(|chosen| chosen != parts)
+    choose_nodes(&ground.without(&keeps), spec, from_now, &keeps).ok().filter(|chosen| chosen != parts)
 }
 
 fn standing(ground: &ReserveGround, spec: &ReservationSpec, first: Window) -> BTreeMap<NodeName, Standing> {
@@ -120,11 +117,13 @@ fn standing(ground: &ReserveGround, spec: &ReservationSpec, first: Window) -> BT
             }
         }
     }
-    for (name, job, until) in &ground.busy {
-        let entry = all.entry(name.clone()).or_default();
+    for Busy { node, job, until, reservation } in &ground.busy {
+        let entry = all.entry(node.clone()).or_default();
         entry.is_busy = true;
-        if *until > first.start && !spec.has(ReservationFlag::IgnoreJobs) {
-            entry.conflict.get_or_insert_with(|| format!("{name}: job {job} may run until {until}"));
+        // Its own jobs are no obstacle.
+        let is_own = reservation.as_ref() == Some(&spec.name);
+        if *until > first.start && !is_own && !spec.has(ReservationFlag::IgnoreJobs) {
+            entry.conflict.get_or_insert_with(|| format!("{node}: job {job} may run until {until}"));
         }
     }
     all
