@@ -7,7 +7,8 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use berth_engine::{Shortage, choose_nodes};
-use berth_model::reservation::{ReservationFlag, ReservationSpec, ReserveGround, ReservedPart, Window, nodes_of};
+use berth_model::reservation::{Access, ReservationFlag, ReservationSpec, ReserveGround, ReservedPart, Window, nodes_of};
+use berth_model::verdict::Verdict;
 use berth_model::{Fault, Name, NodeName, hostlist};
 use berth_store::StoreError;
 use berth_store::reservations::ReservationRow;
@@ -93,7 +94,9 @@ async fn create(State(app): State<App>, caller: Caller, Body(mut spec): Body<Res
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Tagged(show(&caller, row), version)).into_response())
 }
 
-/// Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+/// Change a reservation (a merge patch: `null` takes a field back to its default; of `end` and `duration_seconds`, and of `nodes`, `node_count` and
+/// `tres`, the one that is given replaces the others). Nodes that it has are kept as far as they fit. 409 `reservation_in_use`: its jobs
+/// would be left outside.
 #[utoipa::path(patch, path = "/v1/reservations/{reservation}", operation_id = "reservations_update", tag = "reservations", params(("reservation" = String, Path)), request_body = Object,
     responses((status = 200, body = Reservation), (status = "default", body = Problem, content_type = "application/problem+json")))]
 async fn update(
@@ -108,6 +111,13 @@ async fn update(
     for (one, other) in [("end", "duration_seconds"), ("duration_seconds", "end")] {
         if patch.get(one).is_some_and(|value| !value.is_null()) && !patch.contains_key(other) {
             patch.insert(other.to_owned(), serde_json::Value::Null);
+        }
+    }
+    // And of ways to say which nodes, too.
+    const NODES: [&str; 3] = ["nodes", "node_count", "tres"];
+    if let Some(new) = NODES.into_iter().find(|field| patch.get(*field).is_some_and(|value| !value.is_null())) {
+        for other in NODES.into_iter().filter(|other| *other != new) {
+            patch.entry(other).or_insert(serde_json::Value::Null);
         }
     }
     let found = app.db.reservation(name.as_str()).await?;
@@ -188,7 +198,8 @@ async fn check(app: &App, spec: &mut ReservationSpec) -> Answer<()> {
 /// Refuses a tenant or an account that does not exist. A user need not be written down to submit jobs, so of a user the tenant counts.
 async fn known(app: &App, field: &'static str, name: &str) -> Answer<()> {
     let (tenant, of) = name.split_once('/').map_or((name, None), |(tenant, of)| (tenant, Some(of)));
-    let missing = |what: String, lists: &str| Fault::new("not_found", field, format!("there is no {what}"), format!("GET {lists} lists them"));
+    let missing =
+        |what: String, lists: &str| Fault::new("not_found", field, format!("there is no {what}"), format!("GET {lists} lists them"));
     match app.db.tenant(tenant).await {
         Err(StoreError::NotFound(_)) => return Err(missing(format!("tenant {tenant}"), "/v1/tenants").into()),
         other => _ = other?,
@@ -228,6 +239,40 @@ pub(super) async fn concerns(app: &App, caller: &Caller, row: &ReservationRow) -
     }
     let may_use = |account: &&str| Name::new(*account).is_ok_and(|account| access.admits(tenant, &account, &caller.subject));
     Ok(accounts.iter().any(may_use))
+}
+
+/// Takes the names of other tenants' reservations out of what a plan said. Those that are nobody's, for maintenance, are for all to know.
+pub(super) async fn conceal(app: &App, caller: &Caller, verdicts: &mut [Verdict]) -> Answer<()> {
+    const KIND: &str = "reservation/";
+    for verdict in verdicts.iter_mut().filter(|verdict| verdict.code == "reserved") {
+        for name in verdict.holders.iter().filter_map(|holder| holder.strip_prefix(KIND)).map(str::to_owned).collect::<Vec<_>>() {
+            let is_seen = match app.db.reservation(&name).await {
+                Ok(row) => {
+                    let access = row.spec.access();
+                    let is_own = caller.tenant.as_ref().is_some_and(|tenant| access.concerns(tenant.as_str()));
+                    caller.is_platform_admin() || is_own || access == Access::default()
+                }
+                Err(StoreError::NotFound(_)) => caller.is_platform_admin(),
+                Err(error) => return Err(error.into()),
+            };
+            if is_seen {
+                continue;
+            }
+            let object = format!("{KIND}{name}");
+            verdict.holders.retain(|holder| *holder != object);
+            if verdict.object == object {
+                verdict.object = "reservation".to_owned();
+            }
+            if let Some(have) = &mut verdict.have {
+                let clauses = have.split("; ").map(|clause| match clause.strip_prefix(&format!("{name} ")) {
+                    Some(rest) => format!("another reservation {rest}"),
+                    None => clause.to_owned(),
+                });
+                *have = clauses.collect::<Vec<_>>().join("; ");
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Of the people in it, others see those of their own tenant.

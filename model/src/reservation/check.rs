@@ -11,6 +11,9 @@ use crate::{Fault, Name, hostlist};
 const INFINITE_SECONDS: u64 = 365 * 86_400;
 const MAX_SECONDS: u64 = 10 * INFINITE_SECONDS;
 
+/// A PiB of memory, and more CPUs and GPUs than there are.
+const MOST_OF_TRES: u64 = 1_000_000_000;
+
 /// How long ago a start may be that is meant as now: the request was on its way, or a clock is behind.
 const SLACK_SECONDS: i64 = 60;
 
@@ -23,7 +26,12 @@ impl ReservationSpec {
         }
         let start = self.start.unwrap_or(now);
         if start < now && now.duration_since(start).as_secs() > SLACK_SECONDS {
-            return Err(Fault::new("reservation_in_past", "start", format!("{start} is over"), "let it start now (leave start out) or later"));
+            return Err(Fault::new(
+                "reservation_in_past",
+                "start",
+                format!("{start} is over"),
+                "let it start now (leave start out) or later",
+            ));
         }
         self.start = Some(start.max(now));
         Ok(())
@@ -245,12 +253,12 @@ impl ReservationSpec {
             return Err(Fault::new("invalid_count", "node_count", "a reservation of no nodes", "use 1 or more"));
         }
         for (tres, count) in &self.tres {
-            if !matches!(tres, Tres::Cpu | Tres::Mem | Tres::Gpu | Tres::GpuType(_)) || *count == 0 {
+            if !matches!(tres, Tres::Cpu | Tres::Mem | Tres::Gpu | Tres::GpuType(_)) || !(1..=MOST_OF_TRES).contains(count) {
                 return Err(Fault::new(
                     "invalid_tres",
                     "tres",
                     format!("{tres}={count} cannot be reserved"),
-                    "use cpu, mem (MiB), gres/gpu or gres/gpu:TYPE, with counts above 0; whole nodes with node_count",
+                    "use cpu, mem (MiB), gres/gpu or gres/gpu:TYPE, with counts of 1 to a thousand million; whole nodes with node_count",
                 ));
             }
         }

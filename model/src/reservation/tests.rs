@@ -28,6 +28,7 @@ fn each_fault_names_its_field() {
         (r#""tenants": ["acme"], "node_count": 1, "float_seconds": 600, "flags": ["magnetic"]"#, "invalid_flags", "flags"),
         (r#""tenants": ["acme"], "node_count": 1, "time_zone": "Mars/Base""#, "invalid_time_zone", "time_zone"),
         (r#""tenants": ["acme"], "tres": {"billing": 3}"#, "invalid_tres", "tres"),
+        (r#""tenants": ["acme"], "tres": {"cpu": 9223372036854775807}"#, "invalid_tres", "tres"),
         (r#""tenants": ["acme"], "features": "a*2,b""#, "invalid_features", "features"),
         (r#""tenants": ["acme"], "node_count": 1, "end": "2026-12-03T00:00:00Z", "duration_seconds": 60"#, "invalid_time", "end"),
     ] {

@@ -172,6 +172,14 @@ impl Choice<'_> {
         self.standing.get(name).is_some_and(|standing| standing.is_busy)
     }
 
+    /// What no node has.
+    fn nothing_matches(&self) -> String {
+        let features = self.spec.features.as_ref().map(|features| format!("the features {features}"));
+        let partition = self.spec.partition.as_ref().map(|partition| format!("the partition {partition}"));
+        let asked: Vec<String> = features.into_iter().chain(partition).collect();
+        if asked.is_empty() { "there is no node".to_owned() } else { format!("no node is of {}", asked.join(" and ")) }
+    }
+
     fn named(&self) -> Result<Vec<ReservedPart>, Shortage> {
         let matching = self.matching();
         let names: Vec<NodeName> = match self.spec.nodes.as_deref().filter(|nodes| *nodes != "ALL") {
@@ -204,7 +212,7 @@ impl Choice<'_> {
                 available.iter().filter(matches).map(|node| &node.name).filter(|name| !chosen.contains(*name)).collect();
             if free.len() < *count as usize {
                 let names: Vec<NodeName> = self.matching().iter().filter(|node| matches(node)).map(|node| node.name.clone()).collect();
-                let conflicts = self.conflicts(names.iter());
+                let conflicts = if names.is_empty() { vec![self.nothing_matches()] } else { self.conflicts(names.iter()) };
                 return Err(Shortage { wanted: nodes_in_words(*count as usize), found: nodes_in_words(free.len()), conflicts });
             }
             chosen.extend(free.into_iter().take(*count as usize).cloned());
@@ -240,7 +248,8 @@ impl Choice<'_> {
             let names: Vec<NodeName> = self.matching().iter().map(|node| node.name.clone()).collect();
             let missing = |tres: &Tres| left.get(tres).copied().unwrap_or(0);
             let found = words(&self.spec.tres.iter().map(|(tres, count)| (tres.clone(), count - missing(tres))).collect());
-            return Err(Shortage { wanted: words(&self.spec.tres), found, conflicts: self.conflicts(names.iter()) });
+            let conflicts = if names.is_empty() { vec![self.nothing_matches()] } else { self.conflicts(names.iter()) };
+            return Err(Shortage { wanted: words(&self.spec.tres), found, conflicts });
         }
         Ok(grouped(&self.fleet, shares))
     }

@@ -90,6 +90,8 @@ fn idle_nodes_come_first_and_busy_ones_only_if_they_are_free_in_time() {
     let short = chosen(&ground, json!({ "node_count": 5 })).unwrap_err();
     assert_eq!((short.wanted.as_str(), short.found.as_str()), ("5 nodes", "4 nodes"));
     assert_eq!(short.conflicts, ["n2: job 8 may run until 2026-12-02T13:00:00Z"]);
+    let none = chosen(&ground, json!({ "features": "nope", "partition": "few", "node_count": 1 })).unwrap_err();
+    assert_eq!(none.conflicts, ["no node is of the features nope and the partition few"]);
     let named = chosen(&ground, json!({ "nodes": "n[2,9]" })).unwrap_err();
     assert_eq!(named.conflicts.len(), 2, "{named:?}");
     // Its own jobs are no obstacle.
