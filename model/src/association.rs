@@ -6,6 +6,7 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::quota::Quota;
 use crate::tres::{Charge, Tres, TresCounts};
 use crate::{Fault, JobId, Name};
 
@@ -188,6 +189,9 @@ pub struct Terms {
     pub priority: Option<u32>,
     #[serde(skip_serializing_if = "Limits::is_empty")]
     pub limits: Limits,
+    /// A tenant's guarantee, and what it borrows and lends; of no meaning below tenants.
+    #[serde(skip_serializing_if = "Quota::is_empty")]
+    pub quota: Quota,
     /// Running jobs of each user below it; the nearest association that says something counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_jobs: Option<u32>,

@@ -16,6 +16,7 @@ pub mod limit;
 pub mod node;
 pub mod policy;
 pub mod preemption;
+pub mod quota;
 pub mod reservation;
 pub mod resources;
 pub mod script;

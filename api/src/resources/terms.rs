@@ -12,9 +12,30 @@ pub fn read(stored: serde_json::Value) -> Terms {
     serde_json::from_value(stored).unwrap_or_default()
 }
 
-/// Limits must be countable. Priorities compare all tenants, so the platform's admins alone set them.
+/// Limits must be countable, and quotas are tenants'. Priorities compare all tenants, so the platform's admins alone set them.
 pub fn check(caller: &Caller, known: &Terms, asked: &Terms) -> Answer<()> {
     asked.limits.check().map_err(|fault| Fault { field: format!("terms.{}", fault.field), ..fault })?;
+    if !asked.quota.is_empty() {
+        let help = "give the tenant a quota, and accounts and users limits (grp_tres)";
+        return Err(Fault::new("not_a_tenant", "terms.quota", "only tenants have quotas", help).into());
+    }
+    check_priority(caller, known, asked)
+}
+
+/// A tenant's terms.
+pub fn check_tenant(caller: &Caller, known: &Terms, asked: &Terms) -> Answer<()> {
+    let within = |fault: Fault| Fault { field: format!("terms.{}", fault.field), ..fault };
+    asked.limits.check().map_err(within)?;
+    asked.quota.check().map_err(within)?;
+    if known.quota != asked.quota && !caller.is_platform_admin() {
+        return Err(Problem::forbidden("a quota is what the platform promises a tenant")
+            .field("terms.quota")
+            .help("ask an administrator of the platform"));
+    }
+    check_priority(caller, known, asked)
+}
+
+fn check_priority(caller: &Caller, known: &Terms, asked: &Terms) -> Answer<()> {
     if known.priority != asked.priority && !caller.is_platform_admin() {
         return Err(Problem::forbidden("an association's priority counts against all tenants")
             .field("terms.priority")

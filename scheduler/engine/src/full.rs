@@ -66,7 +66,7 @@ impl Engine {
             &mut self.accounts,
             &self.world.partitions,
         );
-        pass.preempting = victims::Rules::new(&self.world, now).map(Preempting::new);
+        pass.preempting = victims::Rules::new(&self.world, now, !pass.accounts.cohorts.is_empty()).map(Preempting::new);
         pass.bookings.clear();
         let needs = needs(&mut pass, &queue);
         pass.profile.begin(pass.fleet, &needs, now);

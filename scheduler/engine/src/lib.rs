@@ -13,6 +13,7 @@ mod backfill;
 mod bookings;
 mod choose;
 mod claims;
+mod cohorts;
 mod dry_run;
 mod eligible;
 mod engine;

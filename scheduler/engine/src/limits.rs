@@ -34,8 +34,7 @@ pub struct Memo {
 impl Pass<'_> {
     /// What holds one more job, wherever it may run.
     pub fn limits(&mut self, queued: &Queued) -> Causes {
-        let rules = self.accounts.party(queued.party).rules.clone();
-        if rules.is_empty() {
+        if !self.accounts.party(queued.party).is_bound() {
             return Arc::default();
         }
         let index = (queued.party, queued.key, queued.length);
@@ -50,7 +49,8 @@ impl Pass<'_> {
         causes
     }
 
-    fn request(&mut self, queued: &Queued) -> Arc<Request> {
+    /// The least that a job takes.
+    pub fn request(&mut self, queued: &Queued) -> Arc<Request> {
         let index = (queued.key, queued.length);
         if let Some(known) = self.memo.requests.get(&index) {
             return known.clone();
@@ -80,7 +80,7 @@ impl Pass<'_> {
             }
         }
         let charge = self.accounts.charge(queued.party, tres);
-        if self.accounts.party(queued.party).rules.is_empty() {
+        if !self.accounts.party(queued.party).is_bound() {
             return Ok(charge);
         }
         let nodes: Vec<NodeName> = found.parts.iter().map(|(at, _)| self.fleet.nodes[*at as usize].node.name.clone()).collect();
@@ -92,6 +92,9 @@ impl Pass<'_> {
     fn ask(&mut self, party: PartyId, request: &Request, nodes: &[NodeName], usage_factor: f64) -> Causes {
         let rules = self.accounts.party(party).rules.clone();
         let wish = Wish { request, nodes, usage_factor, is_safe: self.accounts.is_safe, now: self.now };
-        self.accounts.ledger.causes(&rules, &wish).into()
+        let pool = self.accounts.party(party).pool.clone();
+        let mut causes = self.accounts.ledger.causes(&rules, &wish);
+        causes.extend(pool.and_then(|pool| pool.cause(&mut self.accounts.ledger, request, self.now)));
+        causes.into()
     }
 }

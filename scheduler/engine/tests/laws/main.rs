@@ -3,6 +3,7 @@
 mod limits;
 mod naive;
 mod preemption;
+mod quotas;
 mod reservations;
 mod world;
 
@@ -109,6 +110,8 @@ struct Story {
     limits: Option<limits::Rules>,
     /// By what jobs preempt, and their exempt time.
     preempts: Option<(PreemptBy, u64)>,
+    /// Tenants that lend each other.
+    cohort: Option<quotas::Cohort>,
 }
 
 impl Story {
@@ -125,6 +128,7 @@ impl Story {
             next_job: 1,
             limits: None,
             preempts: None,
+            cohort: None,
         }
     }
 
@@ -145,7 +149,7 @@ impl Story {
             let plan = self.plan(false)?;
             self.take(&plan)?;
             // A limit may hold a job whose planned start has come.
-            if self.limits.is_none() && !plan.is_full {
+            if self.limits.is_none() && self.cohort.is_none() && !plan.is_full {
                 self.check_nobody_is_delayed(&before)?;
             }
         }
@@ -168,6 +172,9 @@ impl Story {
         match happening {
             Happening::Comes(ask) => {
                 let mut job = if self.limits.is_some() { limits::asked_by(job(self.next_job, ask)) } else { job(self.next_job, ask) };
+                if self.cohort.is_some() {
+                    job = quotas::asked_by(job);
+                }
                 if self.preempts.is_some() && job.id.0 % 3 == 0 {
                     job.qos = world::name("high");
                 }
@@ -221,6 +228,7 @@ impl Story {
         if let Some((by, exempt)) = self.preempts {
             preemption::check(&self.world, by, exempt, plan)?;
         }
+        self.check_quotas(plan)?;
         reservations::check(&self.world, plan)?;
         self.world.start(plan, &mut self.engines);
         self.world.preempt(plan, &mut self.engines);
