@@ -10,9 +10,10 @@ use berth_model::event::{ArrayProgress, Event, JobSnapshot, RunningAttempt};
 use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos};
 use berth_model::preemption::PreemptBy;
+use berth_model::quota::Quota;
 use berth_model::resources::{Gpu, GpuDemand, Gpus, Inventory, MemoryDemand, NodeAllocation, NumaNode, Shape};
 use berth_model::state::{Hold, JobState, NodeFlag, PartitionState};
-use berth_model::tres::{Charge, Tres};
+use berth_model::tres::{Charge, Tres, TresCounts};
 use berth_model::{Bytes, JobId, Name, NodeName};
 use jiff::{SignedDuration, Timestamp};
 
@@ -189,6 +190,12 @@ impl World {
         self.tell(Event::Associations { tenant: name("acme"), places });
     }
 
+    fn quota(&mut self, quota: Quota) {
+        let places =
+            vec![Association { key: AssociationKey::tenant(name("acme")), parent: None, terms: Terms { quota, ..Terms::default() } }];
+        self.tell(Event::Associations { tenant: name("acme"), places });
+    }
+
     fn used(&mut self, cpu_minutes: f64) {
         let key = UsageKey { user: AssociationKey::user(name("acme"), name("ml"), name("ann")), qos: name("normal"), partition_qos: None };
         let used = Used { tres: BTreeMap::from([(Tres::Cpu, cpu_minutes * 60.0)]), ..Used::default() };
@@ -218,6 +225,10 @@ struct Situation {
 
 fn on(kind: DependencyKind, progress: DependencyProgress) -> Vec<DependencyStatus> {
     vec![DependencyStatus { on: Dependency { job: JobId(90), task: None, kind, delay_minutes: 0 }, progress }]
+}
+
+fn cpus(count: u64) -> TresCounts {
+    TresCounts::from([(Tres::Cpu, count)])
 }
 
 fn gpus(kind: Option<&str>, count: u32) -> GpuDemand {
@@ -561,6 +572,25 @@ const SITUATIONS: &[Situation] = &[
         object: "account/acme/ml",
         advice: NEVER_MET,
         follow: |w| w.asked.time_limit = 1200,
+    },
+    Situation {
+        is: "beyond its tenant's quota",
+        made: |w| w.quota(Quota { guaranteed: cpus(0), ..Quota::default() }),
+        code: "tenant_quota",
+        object: "tenant/acme",
+        advice: NEVER_MET,
+        follow: |w| w.quota(Quota { guaranteed: cpus(1), ..Quota::default() }),
+    },
+    Situation {
+        is: "borrows what nobody lends",
+        made: |w| {
+            w.asked.shape.cpus_per_task = 2;
+            w.quota(Quota { guaranteed: cpus(1), cohort: Some(name("research")), ..Quota::default() });
+        },
+        code: "cohort_quota",
+        object: "cohort/research",
+        advice: "nothing to do: it may start when borrowed resources come back; a smaller job may start sooner",
+        follow: |w| w.asked.shape.cpus_per_task = 1,
     },
 ];
 

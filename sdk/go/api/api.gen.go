@@ -353,6 +353,24 @@ func (e QueueOrder) Valid() bool {
 	}
 }
 
+// Defines values for Reclaim.
+const (
+	ReclaimAny Reclaim = "any"
+	ReclaimOff Reclaim = "off"
+)
+
+// Valid indicates whether the value is a known member of the Reclaim enum.
+func (e Reclaim) Valid() bool {
+	switch e {
+	case ReclaimAny:
+		return true
+	case ReclaimOff:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RequeueMode.
 const (
 	RequeueModeExpedite RequeueMode = "expedite"
@@ -1403,6 +1421,9 @@ type Policy struct {
 	// RebootTimeoutSeconds A node that was told to reboot and has not come back after so long is down.
 	RebootTimeoutSeconds *U64 `json:"reboot_timeout_seconds,omitempty"`
 
+	// Reclaim Whether what a tenant has lent to its cohort is taken back by preemption.
+	Reclaim *Reclaim `json:"reclaim,omitempty"`
+
 	// RequeueDelaySeconds Wait before a requeued job may start again.
 	RequeueDelaySeconds       *U64 `json:"requeue_delay_seconds,omitempty"`
 	ReservationOverrunSeconds *U64 `json:"reservation_overrun_seconds,omitempty"`
@@ -1648,6 +1669,19 @@ type QueuePolicy struct {
 	PatienceSeconds *U64 `json:"patience_seconds,omitempty"`
 }
 
+// Quota What a tenant is guaranteed, and under which conditions it borrows and lends. Counts are held by running jobs at once.
+type Quota struct {
+	// BorrowingLimit At most so much beyond `guaranteed`; absent: as much as the others lend.
+	BorrowingLimit *map[string]int64 `json:"borrowing_limit,omitempty"`
+	Cohort         *Name             `json:"cohort,omitempty"`
+
+	// Guaranteed Up to here its jobs are never held by what others use. Of a resource that is not named nothing is guaranteed.
+	Guaranteed *map[string]int64 `json:"guaranteed,omitempty"`
+
+	// LendingLimit At most so much of `guaranteed` is lent; absent: all of it.
+	LendingLimit *map[string]int64 `json:"lending_limit,omitempty"`
+}
+
 // RebootNode defines model for RebootNode.
 type RebootNode struct {
 	// Asap Let nothing new start there until then. Otherwise it reboots when it happens to be idle.
@@ -1659,6 +1693,9 @@ type RebootNode struct {
 	// StaysDown Leave it down afterwards.
 	StaysDown *bool `json:"stays_down,omitempty"`
 }
+
+// Reclaim Whether jobs within their tenant's guarantee stop those of tenants of the cohort that have borrowed.
+type Reclaim string
 
 // RequeueJob defines model for RequeueJob.
 type RequeueJob struct {
@@ -2000,6 +2037,9 @@ type Terms struct {
 
 	// Priority Relative priority; the highest of all associations counts as 1.0. Absent: the parent's.
 	Priority *int32 `json:"priority,omitempty"`
+
+	// Quota A tenant's guarantee, and what it borrows and lends; of no meaning below tenants.
+	Quota *Quota `json:"quota,omitempty"`
 }
 
 // UpdateJob A merge patch of the job's spec: a field that is absent stays, `null` takes it back to its default. While it runs a job changes only

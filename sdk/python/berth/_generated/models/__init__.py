@@ -103,7 +103,12 @@ from .qos_min_tres_per_job import QosMinTresPerJob
 from .qos_update_body import QosUpdateBody
 from .queue_order import QueueOrder
 from .queue_policy import QueuePolicy
+from .quota import Quota
+from .quota_borrowing_limit import QuotaBorrowingLimit
+from .quota_guaranteed import QuotaGuaranteed
+from .quota_lending_limit import QuotaLendingLimit
 from .reboot_node import RebootNode
+from .reclaim import Reclaim
 from .requeue_job import RequeueJob
 from .requeue_mode import RequeueMode
 from .requeue_spec import RequeueSpec
@@ -245,7 +250,12 @@ __all__ = (
     "QosUpdateBody",
     "QueueOrder",
     "QueuePolicy",
+    "Quota",
+    "QuotaBorrowingLimit",
+    "QuotaGuaranteed",
+    "QuotaLendingLimit",
     "RebootNode",
+    "Reclaim",
     "RequeueJob",
     "RequeueMode",
     "RequeueSpec",
