@@ -8,6 +8,7 @@ use berth_model::array::ArraySpec;
 use berth_model::association::{AssociationKey, Terms};
 use berth_model::dependency::Condition;
 use berth_model::job::{JobKind, JobSpec};
+use berth_model::license::{License, LicenseCounts, parse_licenses};
 use berth_model::policy::{Partition, Qos};
 use berth_model::resources::{MemoryDemand, Shape};
 use berth_model::state::{Hold, PartitionState};
@@ -95,14 +96,6 @@ fn build(rules: &Rules, chain: &[(AssociationKey, Terms)], owner: &Owner<'_>, ac
             "leave kind out, or use \"batch\"",
         ));
     }
-    if let Some(licenses) = &spec.licenses {
-        return Err(Fault::new(
-            "license_not_found",
-            "licenses",
-            format!("the cluster has no licences named in {licenses:?}"),
-            "leave licenses out",
-        ));
-    }
     let default_memory = MemoryDemand::PerCpu(partition.default_memory_per_cpu_bytes.unwrap_or(DEFAULT_MEMORY_PER_CPU));
     let shape = spec.resources.shape(default_memory);
     check_nodes(partition, &shape)?;
@@ -111,6 +104,7 @@ fn build(rules: &Rules, chain: &[(AssociationKey, Terms)], owner: &Owner<'_>, ac
     let time_limit = choose_time_limit(partition, &limits, &shape, &spec)?;
     limits.check(&rules.policy, partition, &shape, time_limit)?;
     let reservations = choose_reservations(rules, owner, &account, time_limit, &spec)?;
+    let licenses = spec.licenses.as_deref().map(|text| choose_licenses(&rules.licenses, text)).transpose()?.unwrap_or_default();
     let array = spec.array.as_deref().map(str::parse::<ArraySpec>).transpose()?;
     let mut is_singleton = false;
     let mut dependencies = Vec::new();
@@ -129,6 +123,7 @@ fn build(rules: &Rules, chain: &[(AssociationKey, Terms)], owner: &Owner<'_>, ac
         is_singleton,
         throttle: array.as_ref().and_then(|a| a.throttle),
         reservations,
+        licenses,
     };
     let name = spec.name.clone().unwrap_or_else(|| default_name(&spec));
     spec.name = Some(name.clone());
@@ -287,6 +282,27 @@ fn choose_reservations(rules: &Rules, owner: &Owner<'_>, account: &str, time_lim
         }
     }
     Ok(names)
+}
+
+/// The licences that the job may hold, any one of the sets: all are there, and of at least one set there are as many. Sets that could
+/// never be had are left out.
+fn choose_licenses(known: &[License], text: &str) -> Result<Vec<LicenseCounts>, Fault> {
+    let sets = parse_licenses(text)?;
+    let total = |name: &Name| known.iter().find(|license| license.name == *name).map(|license| license.total);
+    if let Some(name) = sets.iter().flat_map(LicenseCounts::keys).find(|name| total(name).is_none()) {
+        let names: Vec<&str> = known.iter().map(|license| license.name.as_str()).collect();
+        let help = if names.is_empty() { "leave licenses out".to_owned() } else { format!("use some of: {}", names.join(", ")) };
+        return Err(Fault::new("license_not_found", "licenses", format!("the cluster has no licence {name}"), help));
+    }
+    let excess =
+        |set: &LicenseCounts| set.iter().find_map(|(name, count)| Some((name.clone(), *count, total(name).filter(|all| all < count)?)));
+    if sets.iter().all(|set| excess(set).is_some())
+        && let Some((name, count, all)) = sets.first().and_then(excess)
+    {
+        let detail = format!("{count} of {name} are more than the {all} that the cluster has");
+        return Err(Fault::new("too_many_licenses", "licenses", detail, format!("ask for at most {name}:{all}")));
+    }
+    Ok(sets.into_iter().filter(|set| excess(set).is_none()).collect())
 }
 
 /// What the job asks for, up to the partition's longest; else the partition's default, or less where limits allow no more.

@@ -6,6 +6,7 @@ pub use sea_orm_migration::prelude::*;
 mod decisions;
 mod fair_share;
 mod initial;
+mod licenses;
 mod power;
 mod preemption;
 mod reservations;
@@ -25,6 +26,7 @@ impl MigratorTrait for Migrator {
             Box::new(preemption::Migration),
             Box::new(reservations::Migration),
             Box::new(power::Migration),
+            Box::new(licenses::Migration),
         ]
     }
 }

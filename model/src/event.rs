@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::association::{Association, UsageRow};
 use crate::dependency::DependencyStatus;
+use crate::license::{License, LicenseCounts};
 use crate::node::Node;
 use crate::policy::{Partition, Policy, Qos};
 use crate::preemption::{Claim, Preempted};
@@ -45,6 +46,8 @@ pub enum Event {
     RecentRuns(RecentRuns),
     /// All reservations there are; those not among them are gone.
     Reservations(Vec<Reservation>),
+    /// All licences there are; those not among them are gone.
+    Licenses(Vec<License>),
 }
 
 /// How long a user's last jobs ran, whatever ended them: what run times are predicted from. Where none is told, a job is taken to run up to its time limit.
@@ -107,6 +110,9 @@ pub struct JobSnapshot {
     /// Reservations that it names: it starts in one of them, the first of equals in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reservations: Vec<Name>,
+    /// Licences that it holds while it runs: any one of these sets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub licenses: Vec<LicenseCounts>,
 }
 
 /// An array whose tasks have not all started: the row stands for the tasks in `pending`.

@@ -76,7 +76,7 @@ pub struct JobSpec {
     pub comment: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wckey: Option<String>,
-    /// Slurm's form: `matlab:2,ansys`.
+    /// Licences to hold while it runs: all of `matlab:2,ansys`, or any one of `matlab:2|comsol`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub licenses: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

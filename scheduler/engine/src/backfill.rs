@@ -77,6 +77,8 @@ pub enum Wait {
     /// No start before its deadline allows it to end in time.
     TooLate,
     Unfit(Fitness),
+    /// The cluster has too few licences, whoever holds them.
+    Unlicensed,
     /// Limits hold it.
     Limited(Causes),
 }
@@ -123,6 +125,10 @@ pub fn consider(pass: &mut Pass<'_>, queued: &Queued, depth: usize, planned: &mu
     let ways = pass.ways(queued);
     if ways.all().all(|(_, fit)| fit.fitness != Fitness::Fits) {
         outcome.wait = Wait::Unfit(ways.first.1.fitness);
+        return outcome;
+    }
+    if !ways.all().any(|(key, fit)| fit.fitness == Fitness::Fits && pass.may_have_licenses(key)) {
+        outcome.wait = Wait::Unlicensed;
         return outcome;
     }
     let plain: [Option<u32>; 1] = [None];

@@ -72,7 +72,7 @@ impl Pass<'_> {
     pub fn preempt(&mut self, queued: &Queued, key: KeyId, fit: &Fit, planned: Option<Micros>, latest: Micros) -> Option<Wait> {
         let chosen = self.find_victims(queued, key, fit, planned, latest)?;
         let found = self.gang(key, chosen.nodes, chosen.ready_at);
-        if self.charge(queued, fit, &found).is_err() {
+        if self.charge(queued, fit, &found).is_err() || !self.has_licenses(key, chosen.ready_at, queued.length) {
             return None;
         }
         let names: Vec<NodeName> = found.parts.iter().map(|(at, _)| self.fleet.nodes[*at as usize].node.name.clone()).collect();
@@ -99,6 +99,11 @@ impl Pass<'_> {
         let claim = Claim { nodes: names, victims: victims.clone(), ready_at: timestamp(chosen.ready_at) };
         preempting.claims.push(NewClaim { job: queued.job, claim });
         Some(self.hold_for(queued, fit, &found, victims))
+    }
+
+    /// Licences are claimed from now on, as nodes are.
+    fn has_licenses(&self, key: KeyId, ready_at: Micros, length: Micros) -> bool {
+        self.licenses.fit(&self.keys.entries[key as usize].key.licenses, self.now, ready_at.saturating_add(length))
     }
 
     fn find_victims(&mut self, queued: &Queued, key: KeyId, fit: &Fit, planned: Option<Micros>, latest: Micros) -> Option<Chosen> {
@@ -140,6 +145,7 @@ impl Pass<'_> {
         }
         // What is planned there is planned for others with claims, or in a quick plan for anybody.
         let is_planned = needs.iter().any(|(at, need)| !self.profile.fits(*at, need, ready_at, queued.length));
+        let is_planned = is_planned || !self.has_licenses(key, ready_at, queued.length);
         if is_planned || ready_at > micros(claim.ready_at).max(self.now.saturating_add(SECOND)) {
             return Kept::Void;
         }
@@ -167,6 +173,7 @@ impl Pass<'_> {
             self.profile.book(self.fleet, *at, queued.job, held);
         }
         self.bookings.add(queued.job, found.at, found.parts.iter().map(|(at, _)| *at));
+        self.book_licenses(queued.job, found, self.now, queued.length);
         Wait::Preempting { at: found.at, nodes: found.parts.iter().map(|(at, _)| *at).collect(), victims }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_model::event::JobSnapshot;
+use berth_model::license::LicenseCounts;
 use berth_model::policy::Partition;
 use berth_model::resources::Shape;
 use berth_model::{Name, NodeName};
@@ -18,6 +19,8 @@ pub type KeyId = u32;
 pub struct Key {
     pub shape: Shape,
     pub ground: Ground,
+    /// What it holds besides nodes.
+    pub licenses: LicenseCounts,
 }
 
 /// The nodes a job may use, whatever its shape.
@@ -45,6 +48,7 @@ impl Key {
                 reservation: None,
                 fences: BTreeSet::new(),
             },
+            licenses: job.licenses.first().cloned().unwrap_or_default(),
         }
     }
 }

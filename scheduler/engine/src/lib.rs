@@ -4,7 +4,7 @@
 //! (backfill over a profile of free resources); where it differs, time is half-open intervals and devices are planned singly.
 //!
 //! The rooms, in the order of a plan: [`eligible`] and [`priority`] ([`queue`], [`order`], [`predict`]), [`shape`] and [`fit`], [`profile`] ([`timeline`],
-//! [`gaps`], [`filling`]) and [`search`] ([`singles`], [`floors`]), [`backfill`], [`preempt`] ([`victims`], [`claims`]), [`place`], [`explain`] ([`verdicts`]). [`fleet`] keeps the
+//! [`gaps`], [`filling`]) and [`search`] ([`singles`], [`floors`], [`licenses`]), [`backfill`], [`preempt`] ([`victims`], [`claims`]), [`place`], [`explain`] ([`verdicts`]). [`fleet`] keeps the
 //! nodes and what reservations keep of them ([`views`], [`ways`], [`reserved`]), [`accounts`] who asks ([`shares`], [`usage`]) and what limits count ([`ledger`], [`limits`]), [`engine`] the state that events change, [`full`] and [`quick`] the two plans, [`dry_run`] a plan that is only asked about, and [`choose`] which nodes a reservation gets.
 
 mod accounts;
@@ -25,6 +25,7 @@ mod full;
 mod gaps;
 mod keys;
 mod ledger;
+mod licenses;
 mod limits;
 mod order;
 mod pass;

@@ -191,6 +191,7 @@ mod tests {
             attempt: None,
             claim: None,
             reservations: Vec::new(),
+            licenses: Vec::new(),
         }
     }
 

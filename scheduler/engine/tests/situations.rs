@@ -7,6 +7,7 @@ use berth_engine::{Engine, Plan};
 use berth_model::association::{Association, AssociationKey, Limits, Terms, UsageKey, UsageRow, Used};
 use berth_model::dependency::{Dependency, DependencyKind, DependencyProgress, DependencyStatus};
 use berth_model::event::{ArrayProgress, Event, JobSnapshot, RunningAttempt};
+use berth_model::license::{License, parse_licenses};
 use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos};
 use berth_model::preemption::PreemptBy;
@@ -97,6 +98,7 @@ fn job(id: u64, nodes: u32, cpus: u32) -> JobSnapshot {
         required_nodes: BTreeSet::new(),
         excluded_nodes: BTreeSet::new(),
         reservations: Vec::new(),
+        licenses: Vec::new(),
         is_expedited: false,
         dependencies: Vec::new(),
         dependency_any: false,
@@ -553,6 +555,45 @@ const SITUATIONS: &[Situation] = &[
         object: "qos/normal",
         advice: NEVER_MET,
         follow: |w| w.asked.shape.gpus = gpus(None, 1),
+    },
+    Situation {
+        is: "its licences are in use",
+        made: |w| {
+            w.tell(Event::Licenses(vec![License { name: name("matlab"), total: 2, description: None }]));
+            let mut holder = running(job(1, 1, 1), &[1]);
+            holder.attempt.as_mut().unwrap().charge.tres.insert(Tres::License("matlab".to_owned()), 2);
+            w.job(holder);
+            w.asked.licenses = parse_licenses("matlab").unwrap();
+        },
+        code: "licenses",
+        object: "license/matlab",
+        advice: "nothing to do: it starts when the jobs that hold the licence end",
+        follow: |w| w.tell(Event::JobGone(JobId(1))),
+    },
+    Situation {
+        is: "its licences are planned for a job ahead",
+        made: |w| {
+            w.tell(Event::Licenses(vec![License { name: name("matlab"), total: 2, description: None }]));
+            w.fill();
+            w.job(JobSnapshot { licenses: parse_licenses("matlab:2").unwrap(), ..job(3, 4, 1) });
+            w.tell(Event::JobGone(JobId(2)));
+            w.asked.licenses = parse_licenses("matlab").unwrap();
+        },
+        code: "licenses",
+        object: "license/matlab",
+        advice: "a shorter time limit may let it start before them",
+        follow: |w| w.asked.time_limit = 1800,
+    },
+    Situation {
+        is: "more licences than the cluster has",
+        made: |w| {
+            w.tell(Event::Licenses(vec![License { name: name("matlab"), total: 2, description: None }]));
+            w.asked.licenses = parse_licenses("matlab:3").unwrap();
+        },
+        code: "licenses",
+        object: "license/matlab",
+        advice: "ask for at most 2",
+        follow: |w| w.asked.licenses = parse_licenses("matlab:2").unwrap(),
     },
     Situation {
         is: "longer than its account allows",

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use berth_model::array::ArraySpec;
 use berth_model::dependency::{Dependency, DependencyKind};
 use berth_model::job::JobSpec;
+use berth_model::license::LicenseCounts;
 use berth_model::limit::Bound;
 use berth_model::resources::Shape;
 use berth_model::state::Hold;
@@ -39,6 +40,9 @@ pub struct Planning {
     /// Reservations to run in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reservations: Vec<Name>,
+    /// Licences to hold: any one of these sets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub licenses: Vec<LicenseCounts>,
 }
 
 /// A job that passed all checks.

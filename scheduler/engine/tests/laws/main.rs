@@ -1,5 +1,6 @@
 //! Laws that hold of any fleet, any queue and any order of events, checked against a truth that knows nothing of the engine.
 
+mod licenses;
 mod limits;
 mod naive;
 mod preemption;
@@ -171,7 +172,7 @@ impl Story {
                 if self.preempts.is_some() && job.id.0 % 3 == 0 {
                     job.qos = world::name("high");
                 }
-                job = reservations::named_by(&self.world, job);
+                job = licenses::needed_by(&self.world, reservations::named_by(&self.world, job));
                 self.next_job += 1;
                 self.world.pending.insert(job.id, job.clone());
                 self.tell(Event::Job(Box::new(job)));
@@ -240,6 +241,7 @@ impl Story {
         let pending = &self.world.pending;
         self.planned.retain(|job, _| pending.contains_key(job));
         reservations::check_shares(&self.world, &self.planned)?;
+        licenses::check(&self.world, &self.planned)?;
         check_planned(&self.world, &self.planned)
     }
 }

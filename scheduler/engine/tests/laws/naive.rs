@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use berth_model::event::JobSnapshot;
+use berth_model::license::LicenseCounts;
 use berth_model::node::Node;
 use berth_model::resources::{GpuDemand, MemoryDemand};
 use berth_model::{JobId, NodeName};
 use jiff::{SignedDuration, Timestamp};
 
+use crate::licenses::{self, Taken};
 use crate::world::{World, at, taken};
 
 /// CPUs, memory, GPUs. Each kind of node has one type of GPU at most.
@@ -131,11 +133,11 @@ impl Lines {
         })
     }
 
-    /// The earliest start of a job and its nodes.
-    fn earliest(&self, world: &World, job: &JobSnapshot) -> Option<(Timestamp, Vec<u32>)> {
+    /// The earliest start of a job with these licences, and its nodes.
+    fn earliest(&self, world: &World, job: &JobSnapshot, set: &LicenseCounts, taken: &Taken) -> Option<(Timestamp, Vec<u32>)> {
         let length = SignedDuration::from_secs(job.time_limit as i64);
         let steps = self.steps();
-        for from in &steps {
+        for from in steps.iter().filter(|from| licenses::are_free(world, taken, set, **from, **from + length)) {
             let mut ready = Vec::new();
             for (number, node) in &world.nodes {
                 let Some(need) = need(job, node).filter(|_| is_candidate(job, node)) else { continue };
@@ -166,10 +168,14 @@ impl Lines {
 /// For each job that can ever start: when, and on which nodes.
 pub fn plan(world: &World) -> BTreeMap<JobId, (Timestamp, Vec<u32>)> {
     let mut lines = Lines::of(world);
+    let mut taken = licenses::taken(world);
     let mut planned = BTreeMap::new();
     for job in world.queue() {
-        let Some((from, nodes)) = lines.earliest(world, job) else { continue };
+        let sets = if job.licenses.is_empty() { vec![LicenseCounts::new()] } else { job.licenses.clone() };
+        let found = sets.into_iter().filter_map(|set| lines.earliest(world, job, &set, &taken).map(|(from, nodes)| (from, nodes, set)));
+        let Some((from, nodes, set)) = found.min_by_key(|(from, ..)| *from) else { continue };
         let to = from + SignedDuration::from_secs(job.time_limit as i64);
+        taken.push((from, to, set));
         for number in &nodes {
             let amount = need(job, &world.nodes[number]).unwrap();
             let name = world.nodes[number].name.clone();
