@@ -10,8 +10,9 @@ use berth_model::dependency::Condition;
 use berth_model::job::{JobKind, JobSpec};
 use berth_model::license::{License, LicenseCounts, parse_licenses};
 use berth_model::policy::{Partition, Qos};
-use berth_model::resources::{MemoryDemand, Shape};
+use berth_model::resources::{MemoryDemand, ResourceRequest, Shape};
 use berth_model::state::{Hold, PartitionState};
+use berth_model::validate::Choice;
 use berth_model::{Bytes, Name, NodeName, hostlist, validate};
 use berth_store::jobs::submit::{NewJob, Planning};
 use berth_store::reservations::ReservationRow;
@@ -97,7 +98,8 @@ fn build(rules: &Rules, chain: &[(AssociationKey, Terms)], owner: &Owner<'_>, ac
         ));
     }
     let default_memory = MemoryDemand::PerCpu(partition.default_memory_per_cpu_bytes.unwrap_or(DEFAULT_MEMORY_PER_CPU));
-    let shape = spec.resources.shape(default_memory);
+    let choices = validate::preferred(spec.prefer.as_deref(), spec.constraint.as_deref())?;
+    let shape = asked(&spec, &choices).shape(default_memory);
     check_nodes(partition, &shape)?;
     let partition_qos = partition.qos.as_ref().and_then(|name| rules.qos(name.as_str()));
     let limits = Limits::of(&rules.policy, partition_qos, qos, chain);
@@ -114,9 +116,14 @@ fn build(rules: &Rules, chain: &[(AssociationKey, Terms)], owner: &Owner<'_>, ac
             Condition::On(conditions) => dependencies.extend(conditions),
         }
     }
+    let (constraint, choices) = match choices.as_slice() {
+        [only] if only.counts.is_empty() => (Some(only.any_of.clone()), Vec::new()),
+        _ => (None, choices),
+    };
     let planning = Planning {
         shape,
-        constraint: spec.constraint.as_deref().map(validate::parse_constraint).transpose()?,
+        constraint,
+        choices,
         required_nodes: nodes(spec.nodelist.as_deref())?,
         excluded_nodes: nodes(spec.exclude.as_deref())?,
         dependency_any: spec.dependency_any,
@@ -148,6 +155,13 @@ fn build(rules: &Rules, chain: &[(AssociationKey, Terms)], owner: &Owner<'_>, ac
         submit_limits: limits.into_submit(),
         spec,
     })
+}
+
+/// What the job asks for; of nodes, if it says nothing of their number, as many as its constraint counts.
+fn asked(spec: &JobSpec, choices: &[Choice]) -> ResourceRequest {
+    let counted = choices.iter().map(Choice::counted).max().filter(|counted| *counted > 0);
+    let nodes = spec.resources.nodes.or(counted.filter(|_| spec.resources.max_nodes.is_none()));
+    ResourceRequest { nodes, ..spec.resources.clone() }
 }
 
 /// Slurm's default: `sbatch` for scripts read from standard input, the program's name for commands.

@@ -16,6 +16,7 @@ use crate::reservation::Reservation;
 use crate::resources::{NodeAllocation, Shape};
 use crate::state::{Hold, JobState};
 use crate::tres::Charge;
+use crate::validate::Choice;
 use crate::{JobId, Name, NodeName, Seconds};
 
 /// A change of the world.
@@ -88,8 +89,11 @@ pub struct JobSnapshot {
     pub nice: i32,
     /// An operator's own part of the priority.
     pub site_factor: i32,
-    /// Feature expression of `constraint`: any of these sets of features.
+    /// Feature expression of `constraint`, where that is about each node by itself: any of these sets of features.
     pub constraint: Option<Vec<BTreeSet<String>>>,
+    /// Otherwise: it gets one of these, of equal starts the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Choice>,
     /// All of these must be among the chosen.
     pub required_nodes: BTreeSet<NodeName>,
     /// The user's `exclude`, and nodes that failed this job.

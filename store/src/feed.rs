@@ -345,6 +345,7 @@ impl LiveJob {
             nice: self.nice,
             site_factor: self.site_factor,
             constraint: planning.constraint,
+            choices: planning.choices,
             required_nodes: planning.required_nodes,
             excluded_nodes,
             is_expedited: self.is_expedited,

@@ -89,6 +89,7 @@ impl PastRow {
             nice: self.nice,
             site_factor: self.site_factor,
             constraint: planning.constraint,
+            choices: planning.choices,
             required_nodes: planning.required_nodes,
             excluded_nodes: planning.excluded_nodes,
             is_expedited: false,

@@ -100,7 +100,7 @@ fn each_flaw_has_its_code_field_and_help() {
             "deadline",
         ),
         (r#"{"constraint": "a&"}"#.into(), "invalid_constraint", "constraint"),
-        (r#"{"constraint": "[a|b]"}"#.into(), "constraint_unsupported", "constraint"),
+        (r#"{"constraint": "[a|b"}"#.into(), "invalid_constraint", "constraint"),
         (r#"{"nodelist": "n["}"#.into(), "invalid_nodelist", "nodelist"),
         (r#"{"exclude": "n[2-1]"}"#.into(), "invalid_nodelist", "exclude"),
         (r#"{"nodelist": "n[1-3]", "exclude": "n2"}"#.into(), "nodelist_excluded", "exclude"),

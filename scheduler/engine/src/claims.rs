@@ -111,9 +111,11 @@ impl Pass<'_> {
         let preempting = self.preempting.as_mut()?;
         let job = &preempting.rules.world.jobs.get(&queued.job)?.job;
         let index = (key, queued.party);
+        // Victims are chosen node by node, not by what nodes are counted as.
+        let is_counted = !fit.candidates.counted.is_empty();
         let has_failed = preempting.failed.get(&index).is_some_and(|failed| *failed <= queued.length);
         let is_limited = rules.iter().any(|rule| preempting.scopes.contains(&rule.scope));
-        if has_failed || is_limited || preempting.tries == MOST_TRIES || !preempting.rules.may_preempt(job) {
+        if is_counted || has_failed || is_limited || preempting.tries == MOST_TRIES || !preempting.rules.may_preempt(job) {
             return None;
         }
         preempting.tries += 1;
@@ -133,7 +135,9 @@ impl Pass<'_> {
         let nodes: Option<Vec<NodeIdx>> = claim.nodes.iter().map(seen).collect();
         let Some(mut nodes) = nodes else { return Kept::Void };
         nodes.sort_unstable();
-        let Some(variant) = fit.variants.iter().find(|variant| variant.nodes as usize == nodes.len()) else { return Kept::Void };
+        let is_plain = fit.candidates.counted.is_empty();
+        let variant = fit.variants.iter().find(|variant| is_plain && variant.nodes as usize == nodes.len());
+        let Some(variant) = variant else { return Kept::Void };
         let is_candidate = |at: &NodeIdx| fit.candidates.usable.binary_search(at).is_ok();
         let mut ready_at = self.now;
         let mut needs = Vec::with_capacity(nodes.len());

@@ -7,6 +7,7 @@ use berth_model::event::JobSnapshot;
 use berth_model::license::LicenseCounts;
 use berth_model::policy::Partition;
 use berth_model::resources::Shape;
+use berth_model::validate::NodeCount;
 use berth_model::{Name, NodeName};
 
 use crate::fit::{Candidates, Fit, candidates, work_out};
@@ -28,6 +29,8 @@ pub struct Key {
 pub struct Ground {
     pub partition: Name,
     pub constraint: Option<Vec<BTreeSet<String>>>,
+    /// So many of its nodes, each for one of these at most, have other features besides.
+    pub counts: Vec<NodeCount>,
     pub required: BTreeSet<NodeName>,
     pub excluded: BTreeSet<NodeName>,
     /// In which it would run.
@@ -43,6 +46,7 @@ impl Key {
             ground: Ground {
                 partition: job.partition.clone(),
                 constraint: job.constraint.clone(),
+                counts: Vec::new(),
                 required: job.required_nodes.clone(),
                 excluded: job.excluded_nodes.clone(),
                 reservation: None,

@@ -192,6 +192,7 @@ mod tests {
             claim: None,
             reservations: Vec::new(),
             licenses: Vec::new(),
+            choices: Vec::new(),
         }
     }
 

@@ -69,6 +69,12 @@ impl Ways {
         std::iter::once(&self.first).chain(&self.others).map(|(key, fit)| (*key, fit))
     }
 
+    /// By no way nodes can ever carry it: the one that is nearest to it.
+    pub fn unfit(&self) -> Option<(KeyId, Fitness)> {
+        let nearest = self.all().map(|(key, fit)| (key, fit.fitness)).min_by_key(|(_, fitness)| *fitness)?;
+        (nearest.1 != Fitness::Fits).then_some(nearest)
+    }
+
     /// That of a way.
     pub fn fit(&self, key: KeyId) -> &Arc<Fit> {
         self.all().find(|(way, _)| *way == key).map_or(&self.first.1, |(_, fit)| fit)
@@ -206,7 +212,7 @@ impl<'a> Pass<'a> {
             if floor > latest {
                 continue;
             }
-            let answer = if variant.nodes == 1 && required.is_empty() && from == self.now {
+            let answer = if variant.nodes == 1 && required.is_empty() && from == self.now && fit.candidates.counted.is_empty() {
                 self.single((key, i), &wanted, latest)
             } else {
                 earliest(self.fleet, self.profile, &wanted, self.now, floor, latest)

@@ -132,7 +132,7 @@ impl<'a> Writer<'a> {
             }
             Wait::Limited(_) => return None,
             Wait::Unlicensed => (self.missing(queued, None).into_iter().next()?, None),
-            Wait::Unfit(fitness) => (self.unfit(job, queued, *fitness)?, None),
+            Wait::Unfit(key, fitness) => (self.unfit(job, *key, *fitness)?, None),
         })
     }
 
@@ -162,13 +162,13 @@ impl<'a> Writer<'a> {
         Some(self.common(queued.key)?.1.waits(ahead, at))
     }
 
-    fn unfit(&mut self, job: &JobSnapshot, queued: &Queued, fitness: Fitness) -> Option<Verdict> {
-        let ground = &self.keys.entries[queued.key as usize].key.ground;
+    fn unfit(&mut self, job: &JobSnapshot, key: KeyId, fitness: Fitness) -> Option<Verdict> {
+        let ground = &self.keys.entries[key as usize].key.ground;
         let (fences, reservation) = (&ground.fences, ground.reservation.clone().filter(|_| !job.reservations.is_empty()));
         if let Some(verdict) = self.words.fenced(job, fences) {
             return Some(verdict);
         }
-        let fit = self.common(queued.key)?.0.clone();
+        let fit = self.common(key)?.0.clone();
         let verdict = explain::unfit(self.fleet, job, &fit, fitness);
         Some(match reservation {
             Some(name) if fitness != Fitness::NodesUnavailable => Verdict {

@@ -85,6 +85,7 @@ fn job(id: u64, nodes: u32, cpus: u32) -> JobSnapshot {
         claim: None,
         reservations: Vec::new(),
         licenses: Vec::new(),
+        choices: Vec::new(),
     }
 }
 

@@ -14,6 +14,7 @@ use berth_model::preemption::PreemptBy;
 use berth_model::resources::{Gpu, GpuDemand, Gpus, Inventory, MemoryDemand, NodeAllocation, NumaNode, Shape};
 use berth_model::state::{Hold, JobState, NodeFlag, PartitionState};
 use berth_model::tres::{Charge, Tres};
+use berth_model::validate::parse_choices;
 use berth_model::{Bytes, JobId, Name, NodeName};
 use jiff::{SignedDuration, Timestamp};
 
@@ -99,6 +100,7 @@ fn job(id: u64, nodes: u32, cpus: u32) -> JobSnapshot {
         excluded_nodes: BTreeSet::new(),
         reservations: Vec::new(),
         licenses: Vec::new(),
+        choices: Vec::new(),
         is_expedited: false,
         dependencies: Vec::new(),
         dependency_any: false,
@@ -413,6 +415,28 @@ const SITUATIONS: &[Situation] = &[
         object: "partition/main",
         advice: NO_SUCH_NODES,
         follow: |w| w.asked.constraint = Some(vec![BTreeSet::from(["ib".to_owned()])]),
+    },
+    Situation {
+        is: "its nodes are to be of one kind, and no kind has as many",
+        made: |w| {
+            w.asked = job(ASKED, 2, 1);
+            w.asked.choices = parse_choices("[old|roce]").unwrap();
+        },
+        code: "constraint_unsatisfiable",
+        object: "partition/main",
+        advice: NO_SUCH_NODES,
+        follow: |w| w.asked.choices = parse_choices("[old|ib]").unwrap(),
+    },
+    Situation {
+        is: "more nodes of one kind than there are",
+        made: |w| {
+            w.asked = job(ASKED, 3, 1);
+            w.asked.choices = parse_choices("[ib*1&old*2]").unwrap();
+        },
+        code: "constraint_unsatisfiable",
+        object: "partition/main",
+        advice: NO_SUCH_NODES,
+        follow: |w| w.asked.choices = parse_choices("[ib*2&old*1]").unwrap(),
     },
     Situation {
         is: "too few nodes are left by those it avoids",

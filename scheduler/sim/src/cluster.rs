@@ -249,5 +249,6 @@ fn snapshot(id: u64, job: &TraceJob, shape: Shape, user: Name) -> JobSnapshot {
         claim: None,
         reservations: Vec::new(),
         licenses: Vec::new(),
+        choices: Vec::new(),
     }
 }

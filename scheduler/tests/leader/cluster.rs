@@ -68,6 +68,7 @@ impl Cluster {
             is_singleton: false,
             reservations: Vec::new(),
             licenses: Vec::new(),
+            choices: Vec::new(),
             throttle: None,
         };
         let mut job = NewJob {

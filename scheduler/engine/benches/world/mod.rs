@@ -112,6 +112,7 @@ fn job(id: u64, shape: Shape, minutes: u64) -> JobSnapshot {
         claim: None,
         reservations: Vec::new(),
         licenses: Vec::new(),
+        choices: Vec::new(),
     }
 }
 

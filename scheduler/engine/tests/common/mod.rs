@@ -107,6 +107,7 @@ pub fn job(id: u64, shape: Shape, minutes: u64) -> JobSnapshot {
         claim: None,
         reservations: Vec::new(),
         licenses: Vec::new(),
+        choices: Vec::new(),
     }
 }
 

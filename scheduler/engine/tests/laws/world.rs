@@ -143,6 +143,7 @@ pub fn job(id: u64, ask: &Ask) -> JobSnapshot {
         claim: None,
         reservations: Vec::new(),
         licenses: Vec::new(),
+        choices: Vec::new(),
     }
 }
 
@@ -157,6 +158,8 @@ pub struct World {
     pub spent: BTreeMap<UsageKey, Used>,
     pub reservations: Vec<Reservation>,
     pub licenses: Vec<License>,
+    /// Some jobs ask for nodes by more than the features of each.
+    pub has_choices: bool,
     /// What was held of each when their number was last changed.
     pub licensed_before: BTreeMap<Name, u32>,
     /// Jobs that ran before the engines were told of them.
