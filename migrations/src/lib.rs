@@ -7,6 +7,7 @@ mod decisions;
 mod fair_share;
 mod initial;
 mod licenses;
+mod node_reasons;
 mod power;
 mod preemption;
 mod reservations;
@@ -26,6 +27,7 @@ impl MigratorTrait for Migrator {
             Box::new(preemption::Migration),
             Box::new(reservations::Migration),
             Box::new(power::Migration),
+            Box::new(node_reasons::Migration),
             Box::new(licenses::Migration),
         ]
     }

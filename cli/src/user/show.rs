@@ -136,7 +136,10 @@ fn print_node(node: &Value) {
         ("Drivers", list("drivers")),
         ("Worker", text(node, "worker_version")),
         ("Last seen", short_time(node, "last_seen")),
-        ("Clock", format!("{} ms from the service's", text(node, "clock_skew_ms"))),
+        (
+            "Clock",
+            if node["last_seen"].is_null() { String::new() } else { format!("{} ms from the service's", text(node, "clock_skew_ms")) },
+        ),
         ("Times in", zone()),
     ];
     for (name, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {

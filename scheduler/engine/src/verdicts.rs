@@ -139,7 +139,8 @@ impl<'a> Writer<'a> {
     /// Of a job that is not given all it needs now.
     fn waits(&mut self, job: &JobSnapshot, queued: &Queued, wait: &Wait, ahead: &[JobId], at: Option<Micros>) -> Option<Verdict> {
         if !job.reservations.is_empty()
-            && let Some(verdict) = self.words.within(job, wait, explain::words(&job.shape))
+            && let Some(verdict) =
+                self.words.within(job, wait, self.keys.entries[queued.key as usize].fit.as_deref(), explain::words(&job.shape))
         {
             return Some(verdict);
         }

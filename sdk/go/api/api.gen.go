@@ -3041,7 +3041,7 @@ type ClientInterface interface {
 	// Corresponds with PATCH /v1/nodes/{node} (the `NodesUpdate` operationId).
 	NodesUpdate(ctx context.Context, node string, body NodesUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// NodesDelete Delete a node that runs nothing. If its worker still lives it registers again.
+	// NodesDelete Delete a node that runs nothing and whose worker has stopped (409 `node_alive` otherwise: it would register again).
 	//
 	// Corresponds with POST /v1/nodes/{node}:delete (the `NodesDelete` operationId).
 	NodesDelete(ctx context.Context, node string, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3098,7 +3098,7 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/nodes/{node}:reboot (the `NodesReboot` operationId).
 	NodesReboot(ctx context.Context, node string, body NodesRebootJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// NodesResume Take back drain, fail and down.
+	// NodesResume Take back drain, fail and down. 409 `wrong_state` if there is nothing to take back.
 	//
 	// Corresponds with POST /v1/nodes/{node}:resume (the `NodesResume` operationId).
 	NodesResume(ctx context.Context, node string, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3256,14 +3256,18 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/reservations/{reservation} (the `ReservationsGet` operationId).
 	ReservationsGet(ctx context.Context, reservation string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReservationsUpdateWithBody Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+	// ReservationsUpdateWithBody Change a reservation (a merge patch: `null` takes a field back to its default; of `end` and `duration_seconds`, and of `nodes`, `node_count` and
+	// `tres`, the one that is given replaces the others). Nodes that it has are kept as far as they fit. 409 `reservation_in_use`: its jobs
+	// would be left outside.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PATCH /v1/reservations/{reservation} (the `ReservationsUpdate` operationId).
 	ReservationsUpdateWithBody(ctx context.Context, reservation string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReservationsUpdate Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+	// ReservationsUpdate Change a reservation (a merge patch: `null` takes a field back to its default; of `end` and `duration_seconds`, and of `nodes`, `node_count` and
+	// `tres`, the one that is given replaces the others). Nodes that it has are kept as far as they fit. 409 `reservation_in_use`: its jobs
+	// would be left outside.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -4220,7 +4224,7 @@ func (c *Client) NodesUpdate(ctx context.Context, node string, body NodesUpdateJ
 	return c.Client.Do(req)
 }
 
-// NodesDelete Delete a node that runs nothing. If its worker still lives it registers again.
+// NodesDelete Delete a node that runs nothing and whose worker has stopped (409 `node_alive` otherwise: it would register again).
 //
 // Corresponds with POST /v1/nodes/{node}:delete (the `NodesDelete` operationId).
 func (c *Client) NodesDelete(ctx context.Context, node string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4367,7 +4371,7 @@ func (c *Client) NodesReboot(ctx context.Context, node string, body NodesRebootJ
 	return c.Client.Do(req)
 }
 
-// NodesResume Take back drain, fail and down.
+// NodesResume Take back drain, fail and down. 409 `wrong_state` if there is nothing to take back.
 //
 // Corresponds with POST /v1/nodes/{node}:resume (the `NodesResume` operationId).
 func (c *Client) NodesResume(ctx context.Context, node string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4785,7 +4789,9 @@ func (c *Client) ReservationsGet(ctx context.Context, reservation string, reqEdi
 	return c.Client.Do(req)
 }
 
-// ReservationsUpdateWithBody Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+// ReservationsUpdateWithBody Change a reservation (a merge patch: `null` takes a field back to its default; of `end` and `duration_seconds`, and of `nodes`, `node_count` and
+// `tres`, the one that is given replaces the others). Nodes that it has are kept as far as they fit. 409 `reservation_in_use`: its jobs
+// would be left outside.
 //
 // Takes any type of body and a specified content type.
 //
@@ -4802,7 +4808,9 @@ func (c *Client) ReservationsUpdateWithBody(ctx context.Context, reservation str
 	return c.Client.Do(req)
 }
 
-// ReservationsUpdate Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+// ReservationsUpdate Change a reservation (a merge patch: `null` takes a field back to its default; of `end` and `duration_seconds`, and of `nodes`, `node_count` and
+// `tres`, the one that is given replaces the others). Nodes that it has are kept as far as they fit. 409 `reservation_in_use`: its jobs
+// would be left outside.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -9643,7 +9651,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PATCH /v1/nodes/{node} (the `NodesUpdate` operationId).
 	NodesUpdateWithResponse(ctx context.Context, node string, body NodesUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*NodesUpdateResponse, error)
 
-	// NodesDeleteWithResponse Delete a node that runs nothing. If its worker still lives it registers again.
+	// NodesDeleteWithResponse Delete a node that runs nothing and whose worker has stopped (409 `node_alive` otherwise: it would register again).
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -9706,7 +9714,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/nodes/{node}:reboot (the `NodesReboot` operationId).
 	NodesRebootWithResponse(ctx context.Context, node string, body NodesRebootJSONRequestBody, reqEditors ...RequestEditorFn) (*NodesRebootResponse, error)
 
-	// NodesResumeWithResponse Take back drain, fail and down.
+	// NodesResumeWithResponse Take back drain, fail and down. 409 `wrong_state` if there is nothing to take back.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -9888,14 +9896,18 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/reservations/{reservation} (the `ReservationsGet` operationId).
 	ReservationsGetWithResponse(ctx context.Context, reservation string, reqEditors ...RequestEditorFn) (*ReservationsGetResponse, error)
 
-	// ReservationsUpdateWithBodyWithResponse Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+	// ReservationsUpdateWithBodyWithResponse Change a reservation (a merge patch: `null` takes a field back to its default; of `end` and `duration_seconds`, and of `nodes`, `node_count` and
+	// `tres`, the one that is given replaces the others). Nodes that it has are kept as far as they fit. 409 `reservation_in_use`: its jobs
+	// would be left outside.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PATCH /v1/reservations/{reservation} (the `ReservationsUpdate` operationId).
 	ReservationsUpdateWithBodyWithResponse(ctx context.Context, reservation string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReservationsUpdateResponse, error)
 
-	// ReservationsUpdateWithResponse Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+	// ReservationsUpdateWithResponse Change a reservation (a merge patch: `null` takes a field back to its default; of `end` and `duration_seconds`, and of `nodes`, `node_count` and
+	// `tres`, the one that is given replaces the others). Nodes that it has are kept as far as they fit. 409 `reservation_in_use`: its jobs
+	// would be left outside.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -14339,7 +14351,7 @@ func (c *ClientWithResponses) NodesUpdateWithResponse(ctx context.Context, node 
 	return ParseNodesUpdateResponse(rsp)
 }
 
-// NodesDeleteWithResponse Delete a node that runs nothing. If its worker still lives it registers again.
+// NodesDeleteWithResponse Delete a node that runs nothing and whose worker has stopped (409 `node_alive` otherwise: it would register again).
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -14456,7 +14468,7 @@ func (c *ClientWithResponses) NodesRebootWithResponse(ctx context.Context, node 
 	return ParseNodesRebootResponse(rsp)
 }
 
-// NodesResumeWithResponse Take back drain, fail and down.
+// NodesResumeWithResponse Take back drain, fail and down. 409 `wrong_state` if there is nothing to take back.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -14794,7 +14806,9 @@ func (c *ClientWithResponses) ReservationsGetWithResponse(ctx context.Context, r
 	return ParseReservationsGetResponse(rsp)
 }
 
-// ReservationsUpdateWithBodyWithResponse Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+// ReservationsUpdateWithBodyWithResponse Change a reservation (a merge patch: `null` takes a field back to its default; of `end` and `duration_seconds`, and of `nodes`, `node_count` and
+// `tres`, the one that is given replaces the others). Nodes that it has are kept as far as they fit. 409 `reservation_in_use`: its jobs
+// would be left outside.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -14807,7 +14821,9 @@ func (c *ClientWithResponses) ReservationsUpdateWithBodyWithResponse(ctx context
 	return ParseReservationsUpdateResponse(rsp)
 }
 
-// ReservationsUpdateWithResponse Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+// ReservationsUpdateWithResponse Change a reservation (a merge patch: `null` takes a field back to its default; of `end` and `duration_seconds`, and of `nodes`, `node_count` and
+// `tres`, the one that is given replaces the others). Nodes that it has are kept as far as they fit. 409 `reservation_in_use`: its jobs
+// would be left outside.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
