@@ -6,6 +6,7 @@ pub use sea_orm_migration::prelude::*;
 mod decisions;
 mod fair_share;
 mod initial;
+mod licenses;
 mod node_reasons;
 mod power;
 mod preemption;
@@ -27,6 +28,7 @@ impl MigratorTrait for Migrator {
             Box::new(reservations::Migration),
             Box::new(power::Migration),
             Box::new(node_reasons::Migration),
+            Box::new(licenses::Migration),
         ]
     }
 }

@@ -153,28 +153,15 @@ impl Limits {
 
     /// `Err` if something counts that limits cannot count.
     pub fn check(&self) -> Result<(), Fault> {
-        let maps = [
-            ("grp_tres", &self.grp_tres),
-            ("grp_tres_minutes", &self.grp_tres_minutes),
-            ("grp_tres_run_minutes", &self.grp_tres_run_minutes),
-            ("max_tres_per_job", &self.max_tres_per_job),
-            ("max_tres_per_node", &self.max_tres_per_node),
-            ("max_tres_minutes_per_job", &self.max_tres_minutes_per_job),
-        ];
-        maps.into_iter().try_for_each(|(field, counts)| check_counts(&format!("limits.{field}"), counts))
-    }
-}
-
-/// No licences yet: no job can hold one.
-pub fn check_counts(field: &str, counts: &TresCounts) -> Result<(), Fault> {
-    match counts.keys().find(|tres| matches!(tres, Tres::License(_))) {
-        Some(tres) => Err(Fault::new(
-            "unsupported_tres",
-            field,
-            format!("{tres} cannot be limited: the cluster has no licences"),
-            "limit cpu, mem, node, gres/gpu, gres/gpu:TYPE or billing",
-        )),
-        None => Ok(()),
+        match self.max_tres_per_node.keys().find(|tres| matches!(tres, Tres::License(_))) {
+            Some(tres) => Err(Fault::new(
+                "unsupported_tres",
+                "limits.max_tres_per_node",
+                format!("{tres} is held by jobs, not on nodes"),
+                "limit it by max_tres_per_job or grp_tres",
+            )),
+            None => Ok(()),
+        }
     }
 }
 

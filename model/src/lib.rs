@@ -12,6 +12,7 @@ pub mod hostlist;
 pub mod ids;
 pub mod job;
 pub mod layout;
+pub mod license;
 pub mod limit;
 pub mod node;
 pub mod policy;

@@ -1,7 +1,7 @@
 //! What associations are given, as bodies carry it: checks that all who have terms share.
 
 use berth_model::Fault;
-use berth_model::association::{Terms, check_counts};
+use berth_model::association::Terms;
 use berth_model::policy::Qos;
 
 use crate::auth::Caller;
@@ -47,15 +47,6 @@ fn check_priority(caller: &Caller, known: &Terms, asked: &Terms) -> Answer<()> {
 /// A QOS's limits and factors.
 pub fn check_qos(spec: &Qos) -> Result<(), Fault> {
     spec.limits.check()?;
-    for (field, counts) in [
-        ("max_tres_per_user", &spec.max_tres_per_user),
-        ("max_tres_per_account", &spec.max_tres_per_account),
-        ("max_tres_run_minutes_per_user", &spec.max_tres_run_minutes_per_user),
-        ("max_tres_run_minutes_per_account", &spec.max_tres_run_minutes_per_account),
-        ("min_tres_per_job", &spec.min_tres_per_job),
-    ] {
-        check_counts(field, counts)?;
-    }
     for (field, factor) in [("usage_factor", spec.usage_factor), ("limit_factor", spec.limit_factor)] {
         if !(0.0..=1e6).contains(&factor) {
             return Err(Fault::new("invalid_factor", field, format!("{factor}"), "use a number from 0 to 1000000; 1 is the default"));

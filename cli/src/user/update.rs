@@ -26,9 +26,10 @@ pub async fn update(client: &Client, jobs: &str, line: Vec<String>) -> anyhow::R
 type Options = [(String, Option<String>)];
 
 /// What takes an option back when its value is empty.
-const CLEARED: [(&[&str], &str); 7] = [
+const CLEARED: [(&[&str], &str); 8] = [
     (&["dependency", "d"], "dependencies"),
     (&["constraint", "C"], "constraint"),
+    (&["prefer"], "prefer"),
     (&["nodelist", "w"], "nodelist"),
     (&["exclude", "x"], "exclude"),
     (&["licenses", "L"], "licenses"),

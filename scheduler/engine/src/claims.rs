@@ -78,7 +78,7 @@ impl Pass<'_> {
     pub fn preempt(&mut self, queued: &Queued, key: KeyId, fit: &Fit, planned: Option<Micros>, latest: Micros) -> Option<Wait> {
         let chosen = self.find_victims(queued, key, fit, planned, latest)?;
         let found = self.gang(key, chosen.nodes, chosen.ready_at);
-        if self.charge(queued, fit, &found).is_err() {
+        if self.charge(queued, fit, &found).is_err() || !self.has_licenses(key, chosen.ready_at, queued.length) {
             return None;
         }
         let names: Vec<NodeName> = found.parts.iter().map(|(at, _)| self.fleet.nodes[*at as usize].node.name.clone()).collect();
@@ -108,16 +108,23 @@ impl Pass<'_> {
         Some(self.hold_for(queued, fit, &found, victims))
     }
 
+    /// Licences are claimed from now on, as nodes are.
+    fn has_licenses(&self, key: KeyId, ready_at: Micros, length: Micros) -> bool {
+        self.licenses.fit(&self.keys.entries[key as usize].key.licenses, self.now, ready_at.saturating_add(length))
+    }
+
     fn find_victims(&mut self, queued: &Queued, key: KeyId, fit: &Fit, planned: Option<Micros>, latest: Micros) -> Option<Chosen> {
         let rules = self.accounts.party(queued.party).rules.clone();
         let reclaim = self.reclaim(queued);
         let preempting = self.preempting.as_mut()?;
         let job = &preempting.rules.world.jobs.get(&queued.job)?.job;
         let index = (key, queued.party);
+        // Victims are chosen node by node, not by what nodes are counted as.
+        let is_counted = !fit.candidates.counted.is_empty();
         let has_failed = preempting.failed.get(&index).is_some_and(|failed| *failed <= queued.length);
         let is_limited = rules.iter().any(|rule| preempting.scopes.contains(&rule.scope));
         let may_preempt = preempting.rules.may_preempt(job) || !reclaim.is_empty();
-        if has_failed || is_limited || preempting.tries == MOST_TRIES || !may_preempt {
+        if is_counted || has_failed || is_limited || preempting.tries == MOST_TRIES || !may_preempt {
             return None;
         }
         preempting.tries += 1;
@@ -165,7 +172,9 @@ impl Pass<'_> {
         let nodes: Option<Vec<NodeIdx>> = claim.nodes.iter().map(seen).collect();
         let Some(mut nodes) = nodes else { return Kept::Void };
         nodes.sort_unstable();
-        let Some(variant) = fit.variants.iter().find(|variant| variant.nodes as usize == nodes.len()) else { return Kept::Void };
+        let is_plain = fit.candidates.counted.is_empty();
+        let variant = fit.variants.iter().find(|variant| is_plain && variant.nodes as usize == nodes.len());
+        let Some(variant) = variant else { return Kept::Void };
         let is_candidate = |at: &NodeIdx| fit.candidates.usable.binary_search(at).is_ok();
         let mut ready_at = self.now;
         let mut needs = Vec::with_capacity(nodes.len());
@@ -177,6 +186,7 @@ impl Pass<'_> {
         }
         // What is planned there is planned for others with claims, or in a quick plan for anybody.
         let is_planned = needs.iter().any(|(at, need)| !self.profile.fits(*at, need, ready_at, queued.length));
+        let is_planned = is_planned || !self.has_licenses(key, ready_at, queued.length);
         if is_planned || ready_at > micros(claim.ready_at).max(self.now.saturating_add(SECOND)) {
             return Kept::Void;
         }
@@ -205,6 +215,7 @@ impl Pass<'_> {
             self.profile.book(self.fleet, *at, queued.job, held);
         }
         self.bookings.add(queued.job, found.at, found.parts.iter().map(|(at, _)| *at));
+        self.book_licenses(queued.job, found, self.now, queued.length);
         Wait::Preempting { at: found.at, nodes: found.parts.iter().map(|(at, _)| *at).collect(), victims }
     }
 }

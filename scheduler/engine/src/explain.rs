@@ -7,6 +7,7 @@ use berth_model::{JobId, Name, hostlist};
 use jiff::Timestamp;
 
 use crate::amount::{Amount, Micros, NEVER, timestamp};
+use crate::features;
 use crate::filling::Filling;
 use crate::fit::{Candidates, Fit, Fitness};
 use crate::fleet::{Fleet, NodeIdx};
@@ -111,7 +112,14 @@ pub fn has_room(fleet: &Fleet, filling: &Filling, fit: &Fit) -> bool {
             let need = variant.needs[fleet.nodes[*at as usize].class as usize].as_ref();
             need.is_some_and(|need| filling.free[*at as usize].covers(need))
         };
-        required.iter().all(carries) && ready.take(variant.nodes as usize).count() == variant.nodes as usize
+        let counted = &fit.candidates.counted;
+        required.iter().all(carries)
+            && if counted.is_empty() {
+                ready.take(variant.nodes as usize).count() == variant.nodes as usize
+            } else {
+                let nodes: Vec<u32> = ready.map(|(_, _, at)| fleet.nodes[at as usize].class).collect();
+                nodes.len() >= variant.nodes as usize && counted.do_for(variant.nodes, nodes.into_iter().map(|class| (class, 1)))
+            }
     })
 }
 
@@ -206,7 +214,10 @@ pub fn unfit(fleet: &Fleet, job: &JobSnapshot, fit: &Fit, fitness: Fitness) -> V
                 .advice("wait until the nodes are back, or ask for other nodes")
         }
         Fitness::NoSuchNodes => say("constraint_unsatisfiable", "enough nodes must match partition, constraint and node lists", object)
-            .have(counted((fit.candidates.usable.len() + fit.candidates.unusable.len()) as u64, "matching node"))
+            .have(
+                features::missing(fleet, job)
+                    .unwrap_or_else(|| counted((fit.candidates.usable.len() + fit.candidates.unusable.len()) as u64, "matching node")),
+            )
             .need(words(&job.shape))
             .advice("relax the constraint or the node lists, or use another partition"),
         Fitness::TooLarge | Fitness::Fits => {

@@ -981,7 +981,7 @@ type JobSpec struct {
 	Command *[]string `json:"command,omitempty"`
 	Comment *string   `json:"comment,omitempty"`
 
-	// Constraint Features that each node must have: `a&b`, `a|b`.
+	// Constraint Features of its nodes: of each `a&b`, `a|b`; the same of all nodes `[a|b]`; of so many `[a*2&b*4]`.
 	Constraint *string        `json:"constraint,omitempty"`
 	Container  *ContainerSpec `json:"container,omitempty"`
 
@@ -1003,7 +1003,7 @@ type JobSpec struct {
 	Kind   *JobKind           `json:"kind,omitempty"`
 	Labels *map[string]string `json:"labels,omitempty"`
 
-	// Licenses Slurm's form: `matlab:2,ansys`.
+	// Licenses Licences to hold while it runs: all of `matlab:2,ansys`, or any one of `matlab:2|comsol`.
 	Licenses *string `json:"licenses,omitempty"`
 	Name     *string `json:"name,omitempty"`
 
@@ -1016,7 +1016,10 @@ type JobSpec struct {
 	// OpenMode Truncate or append to the output files.
 	OpenMode  *OpenMode `json:"open_mode,omitempty"`
 	Partition *Name     `json:"partition,omitempty"`
-	Qos       *Name     `json:"qos,omitempty"`
+
+	// Prefer Features that its nodes should have besides if that costs no time, in the same form.
+	Prefer *string `json:"prefer,omitempty"`
+	Qos    *Name   `json:"qos,omitempty"`
 
 	// Requeue Whether the job runs again after a failure that is not its own.
 	Requeue     *RequeueSpec `json:"requeue,omitempty"`
@@ -1062,6 +1065,27 @@ type JoinToken struct {
 	// Token The secret. Shown once, at creation.
 	Token    *string `json:"token,omitempty"`
 	UsesLeft int32   `json:"uses_left"`
+}
+
+// License A licence, and how many of it there are.
+type License struct {
+	Description *string `json:"description,omitempty"`
+	Name        Name    `json:"name"`
+
+	// Total All that running jobs may hold at once. Less than they hold now: what runs goes on, and nothing starts with it until enough has ended.
+	Total int32 `json:"total"`
+}
+
+// LicenseState A licence and its use.
+type LicenseState struct {
+	Description *string `json:"description,omitempty"`
+	Name        string  `json:"name"`
+
+	// Total How many there are.
+	Total int32 `json:"total"`
+
+	// Used How many running jobs hold; more than there are, if the total was lowered since.
+	Used int64 `json:"used"`
 }
 
 // Limits Limits that associations and QOS have in common. Absent: none. `grp_*` bind the sum over all below an association, or over all
@@ -1246,6 +1270,14 @@ type PageJobPriority struct {
 // PageJoinToken A page of a list.
 type PageJoinToken struct {
 	Items []JoinToken `json:"items"`
+
+	// NextPageToken Give it as `page_token` to read on; absent on the last page.
+	NextPageToken *string `json:"next_page_token,omitempty"`
+}
+
+// PageLicenseState A page of a list.
+type PageLicenseState struct {
+	Items []LicenseState `json:"items"`
 
 	// NextPageToken Give it as `page_token` to read on; absent on the last page.
 	NextPageToken *string `json:"next_page_token,omitempty"`
@@ -2061,6 +2093,7 @@ type UpdateJob struct {
 	Nice          *int32              `json:"nice,omitempty"`
 	Nodelist      *string             `json:"nodelist,omitempty"`
 	Partition     *Name               `json:"partition,omitempty"`
+	Prefer        *string             `json:"prefer,omitempty"`
 	Qos           *Name               `json:"qos,omitempty"`
 	Requeue       *RequeueSpec        `json:"requeue,omitempty"`
 	Reservation   *string             `json:"reservation,omitempty"`
@@ -2362,6 +2395,9 @@ type JobsSubmitManyParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// LicensesUpdateJSONBody defines parameters for LicensesUpdate.
+type LicensesUpdateJSONBody = map[string]interface{}
+
 // NodesListParams defines parameters for NodesList.
 type NodesListParams struct {
 	// PageSize Items a page, 1 to 1000; 100 if absent.
@@ -2500,6 +2536,12 @@ type JobsDryRunJSONRequestBody = JobSpec
 
 // JobsSubmitManyJSONRequestBody defines body for JobsSubmitMany for application/json ContentType.
 type JobsSubmitManyJSONRequestBody = SubmitMany
+
+// LicensesUpdateJSONRequestBody defines body for LicensesUpdate for application/json ContentType.
+type LicensesUpdateJSONRequestBody = LicensesUpdateJSONBody
+
+// LicensesPutJSONRequestBody defines body for LicensesPut for application/json ContentType.
+type LicensesPutJSONRequestBody = License
 
 // JoinTokensCreateJSONRequestBody defines body for JoinTokensCreate for application/json ContentType.
 type JoinTokensCreateJSONRequestBody = CreateJoinToken
@@ -3018,6 +3060,49 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/jobs:submitMany (the `JobsSubmitMany` operationId).
 	JobsSubmitMany(ctx context.Context, params *JobsSubmitManyParams, body JobsSubmitManyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LicensesList List all licences, with what is in use.
+	//
+	// Corresponds with GET /v1/licenses (the `LicensesList` operationId).
+	LicensesList(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LicensesDelete Delete a licence that no live job asks for.
+	//
+	// Corresponds with DELETE /v1/licenses/{license} (the `LicensesDelete` operationId).
+	LicensesDelete(ctx context.Context, license string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LicensesGet Get a licence.
+	//
+	// Corresponds with GET /v1/licenses/{license} (the `LicensesGet` operationId).
+	LicensesGet(ctx context.Context, license string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LicensesUpdateWithBody Change a licence (a merge patch: `null` takes a field back). A total below what is in use stops nothing: it only lets nothing start.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/licenses/{license} (the `LicensesUpdate` operationId).
+	LicensesUpdateWithBody(ctx context.Context, license string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LicensesUpdate Change a licence (a merge patch: `null` takes a field back). A total below what is in use stops nothing: it only lets nothing start.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/licenses/{license} (the `LicensesUpdate` operationId).
+	LicensesUpdate(ctx context.Context, license string, body LicensesUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LicensesPutWithBody Create or replace a licence.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/licenses/{license} (the `LicensesPut` operationId).
+	LicensesPutWithBody(ctx context.Context, license string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LicensesPut Create or replace a licence.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/licenses/{license} (the `LicensesPut` operationId).
+	LicensesPut(ctx context.Context, license string, body LicensesPutJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// JoinTokensList List join tokens, without their secrets.
 	//
@@ -4092,6 +4177,119 @@ func (c *Client) JobsSubmitManyWithBody(ctx context.Context, params *JobsSubmitM
 // Corresponds with POST /v1/jobs:submitMany (the `JobsSubmitMany` operationId).
 func (c *Client) JobsSubmitMany(ctx context.Context, params *JobsSubmitManyParams, body JobsSubmitManyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewJobsSubmitManyRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LicensesList List all licences, with what is in use.
+//
+// Corresponds with GET /v1/licenses (the `LicensesList` operationId).
+func (c *Client) LicensesList(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLicensesListRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LicensesDelete Delete a licence that no live job asks for.
+//
+// Corresponds with DELETE /v1/licenses/{license} (the `LicensesDelete` operationId).
+func (c *Client) LicensesDelete(ctx context.Context, license string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLicensesDeleteRequest(c.Server, license)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LicensesGet Get a licence.
+//
+// Corresponds with GET /v1/licenses/{license} (the `LicensesGet` operationId).
+func (c *Client) LicensesGet(ctx context.Context, license string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLicensesGetRequest(c.Server, license)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LicensesUpdateWithBody Change a licence (a merge patch: `null` takes a field back). A total below what is in use stops nothing: it only lets nothing start.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/licenses/{license} (the `LicensesUpdate` operationId).
+func (c *Client) LicensesUpdateWithBody(ctx context.Context, license string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLicensesUpdateRequestWithBody(c.Server, license, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LicensesUpdate Change a licence (a merge patch: `null` takes a field back). A total below what is in use stops nothing: it only lets nothing start.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/licenses/{license} (the `LicensesUpdate` operationId).
+func (c *Client) LicensesUpdate(ctx context.Context, license string, body LicensesUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLicensesUpdateRequest(c.Server, license, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LicensesPutWithBody Create or replace a licence.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/licenses/{license} (the `LicensesPut` operationId).
+func (c *Client) LicensesPutWithBody(ctx context.Context, license string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLicensesPutRequestWithBody(c.Server, license, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LicensesPut Create or replace a licence.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/licenses/{license} (the `LicensesPut` operationId).
+func (c *Client) LicensesPut(ctx context.Context, license string, body LicensesPutJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLicensesPutRequest(c.Server, license, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7180,6 +7378,195 @@ func NewJobsSubmitManyRequestWithBody(server string, params *JobsSubmitManyParam
 	return req, nil
 }
 
+// NewLicensesListRequest constructs an http.Request for the LicensesList method
+func NewLicensesListRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/licenses")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewLicensesDeleteRequest constructs an http.Request for the LicensesDelete method
+func NewLicensesDeleteRequest(server string, license string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "license", license, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/licenses/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewLicensesGetRequest constructs an http.Request for the LicensesGet method
+func NewLicensesGetRequest(server string, license string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "license", license, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/licenses/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewLicensesUpdateRequest calls the generic LicensesUpdate builder with application/json body
+func NewLicensesUpdateRequest(server string, license string, body LicensesUpdateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewLicensesUpdateRequestWithBody(server, license, "application/json", bodyReader)
+}
+
+// NewLicensesUpdateRequestWithBody constructs an http.Request for the LicensesUpdate method, with any body, and a specified content type
+func NewLicensesUpdateRequestWithBody(server string, license string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "license", license, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/licenses/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewLicensesPutRequest calls the generic LicensesPut builder with application/json body
+func NewLicensesPutRequest(server string, license string, body LicensesPutJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewLicensesPutRequestWithBody(server, license, "application/json", bodyReader)
+}
+
+// NewLicensesPutRequestWithBody constructs an http.Request for the LicensesPut method, with any body, and a specified content type
+func NewLicensesPutRequestWithBody(server string, license string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "license", license, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/licenses/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewJoinTokensListRequest constructs an http.Request for the JoinTokensList method
 func NewJoinTokensListRequest(server string) (*http.Request, error) {
 	var err error
@@ -9621,6 +10008,55 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/jobs:submitMany (the `JobsSubmitMany` operationId).
 	JobsSubmitManyWithResponse(ctx context.Context, params *JobsSubmitManyParams, body JobsSubmitManyJSONRequestBody, reqEditors ...RequestEditorFn) (*JobsSubmitManyResponse, error)
 
+	// LicensesListWithResponse List all licences, with what is in use.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/licenses (the `LicensesList` operationId).
+	LicensesListWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*LicensesListResponse, error)
+
+	// LicensesDeleteWithResponse Delete a licence that no live job asks for.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/licenses/{license} (the `LicensesDelete` operationId).
+	LicensesDeleteWithResponse(ctx context.Context, license string, reqEditors ...RequestEditorFn) (*LicensesDeleteResponse, error)
+
+	// LicensesGetWithResponse Get a licence.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/licenses/{license} (the `LicensesGet` operationId).
+	LicensesGetWithResponse(ctx context.Context, license string, reqEditors ...RequestEditorFn) (*LicensesGetResponse, error)
+
+	// LicensesUpdateWithBodyWithResponse Change a licence (a merge patch: `null` takes a field back). A total below what is in use stops nothing: it only lets nothing start.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/licenses/{license} (the `LicensesUpdate` operationId).
+	LicensesUpdateWithBodyWithResponse(ctx context.Context, license string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LicensesUpdateResponse, error)
+
+	// LicensesUpdateWithResponse Change a licence (a merge patch: `null` takes a field back). A total below what is in use stops nothing: it only lets nothing start.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/licenses/{license} (the `LicensesUpdate` operationId).
+	LicensesUpdateWithResponse(ctx context.Context, license string, body LicensesUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*LicensesUpdateResponse, error)
+
+	// LicensesPutWithBodyWithResponse Create or replace a licence.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/licenses/{license} (the `LicensesPut` operationId).
+	LicensesPutWithBodyWithResponse(ctx context.Context, license string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LicensesPutResponse, error)
+
+	// LicensesPutWithResponse Create or replace a licence.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/licenses/{license} (the `LicensesPut` operationId).
+	LicensesPutWithResponse(ctx context.Context, license string, body LicensesPutJSONRequestBody, reqEditors ...RequestEditorFn) (*LicensesPutResponse, error)
+
 	// JoinTokensListWithResponse List join tokens, without their secrets.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -11528,6 +11964,239 @@ func (r JobsSubmitManyResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r JobsSubmitManyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type LicensesListResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PageLicenseState
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r LicensesListResponse) GetJSON200() *PageLicenseState {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r LicensesListResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r LicensesListResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r LicensesListResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r LicensesListResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r LicensesListResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type LicensesDeleteResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r LicensesDeleteResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r LicensesDeleteResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r LicensesDeleteResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r LicensesDeleteResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r LicensesDeleteResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type LicensesGetResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *LicenseState
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r LicensesGetResponse) GetJSON200() *LicenseState {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r LicensesGetResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r LicensesGetResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r LicensesGetResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r LicensesGetResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r LicensesGetResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type LicensesUpdateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *LicenseState
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r LicensesUpdateResponse) GetJSON200() *LicenseState {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r LicensesUpdateResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r LicensesUpdateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r LicensesUpdateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r LicensesUpdateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r LicensesUpdateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type LicensesPutResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *LicenseState
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r LicensesPutResponse) GetJSON200() *LicenseState {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r LicensesPutResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r LicensesPutResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r LicensesPutResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r LicensesPutResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r LicensesPutResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -14261,6 +14930,97 @@ func (c *ClientWithResponses) JobsSubmitManyWithResponse(ctx context.Context, pa
 	return ParseJobsSubmitManyResponse(rsp)
 }
 
+// LicensesListWithResponse List all licences, with what is in use.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/licenses (the `LicensesList` operationId).
+func (c *ClientWithResponses) LicensesListWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*LicensesListResponse, error) {
+	rsp, err := c.LicensesList(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLicensesListResponse(rsp)
+}
+
+// LicensesDeleteWithResponse Delete a licence that no live job asks for.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/licenses/{license} (the `LicensesDelete` operationId).
+func (c *ClientWithResponses) LicensesDeleteWithResponse(ctx context.Context, license string, reqEditors ...RequestEditorFn) (*LicensesDeleteResponse, error) {
+	rsp, err := c.LicensesDelete(ctx, license, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLicensesDeleteResponse(rsp)
+}
+
+// LicensesGetWithResponse Get a licence.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/licenses/{license} (the `LicensesGet` operationId).
+func (c *ClientWithResponses) LicensesGetWithResponse(ctx context.Context, license string, reqEditors ...RequestEditorFn) (*LicensesGetResponse, error) {
+	rsp, err := c.LicensesGet(ctx, license, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLicensesGetResponse(rsp)
+}
+
+// LicensesUpdateWithBodyWithResponse Change a licence (a merge patch: `null` takes a field back). A total below what is in use stops nothing: it only lets nothing start.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/licenses/{license} (the `LicensesUpdate` operationId).
+func (c *ClientWithResponses) LicensesUpdateWithBodyWithResponse(ctx context.Context, license string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LicensesUpdateResponse, error) {
+	rsp, err := c.LicensesUpdateWithBody(ctx, license, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLicensesUpdateResponse(rsp)
+}
+
+// LicensesUpdateWithResponse Change a licence (a merge patch: `null` takes a field back). A total below what is in use stops nothing: it only lets nothing start.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/licenses/{license} (the `LicensesUpdate` operationId).
+func (c *ClientWithResponses) LicensesUpdateWithResponse(ctx context.Context, license string, body LicensesUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*LicensesUpdateResponse, error) {
+	rsp, err := c.LicensesUpdate(ctx, license, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLicensesUpdateResponse(rsp)
+}
+
+// LicensesPutWithBodyWithResponse Create or replace a licence.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/licenses/{license} (the `LicensesPut` operationId).
+func (c *ClientWithResponses) LicensesPutWithBodyWithResponse(ctx context.Context, license string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LicensesPutResponse, error) {
+	rsp, err := c.LicensesPutWithBody(ctx, license, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLicensesPutResponse(rsp)
+}
+
+// LicensesPutWithResponse Create or replace a licence.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/licenses/{license} (the `LicensesPut` operationId).
+func (c *ClientWithResponses) LicensesPutWithResponse(ctx context.Context, license string, body LicensesPutJSONRequestBody, reqEditors ...RequestEditorFn) (*LicensesPutResponse, error) {
+	rsp, err := c.LicensesPut(ctx, license, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLicensesPutResponse(rsp)
+}
+
 // JoinTokensListWithResponse List join tokens, without their secrets.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -16100,6 +16860,167 @@ func ParseJobsSubmitManyResponse(rsp *http.Response) (*JobsSubmitManyResponse, e
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseLicensesListResponse parses an HTTP response from a LicensesListWithResponse call
+func ParseLicensesListResponse(rsp *http.Response) (*LicensesListResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &LicensesListResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PageLicenseState
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseLicensesDeleteResponse parses an HTTP response from a LicensesDeleteWithResponse call
+func ParseLicensesDeleteResponse(rsp *http.Response) (*LicensesDeleteResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &LicensesDeleteResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseLicensesGetResponse parses an HTTP response from a LicensesGetWithResponse call
+func ParseLicensesGetResponse(rsp *http.Response) (*LicensesGetResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &LicensesGetResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest LicenseState
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseLicensesUpdateResponse parses an HTTP response from a LicensesUpdateWithResponse call
+func ParseLicensesUpdateResponse(rsp *http.Response) (*LicensesUpdateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &LicensesUpdateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest LicenseState
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseLicensesPutResponse parses an HTTP response from a LicensesPutWithResponse call
+func ParseLicensesPutResponse(rsp *http.Response) (*LicensesPutResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &LicensesPutResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest LicenseState
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem

@@ -1,5 +1,7 @@
 //! Laws that hold of any fleet, any queue and any order of events, checked against a truth that knows nothing of the engine.
 
+mod constraints;
+mod licenses;
 mod limits;
 mod naive;
 mod preemption;
@@ -178,7 +180,8 @@ impl Story {
                 if self.preempts.is_some() && job.id.0 % 3 == 0 {
                     job.qos = world::name("high");
                 }
-                job = reservations::named_by(&self.world, job);
+                job = licenses::needed_by(&self.world, reservations::named_by(&self.world, job));
+                job = constraints::chosen_by(&self.world, job);
                 self.next_job += 1;
                 self.world.pending.insert(job.id, job.clone());
                 self.tell(Event::Job(Box::new(job)));
@@ -248,6 +251,8 @@ impl Story {
         let pending = &self.world.pending;
         self.planned.retain(|job, _| pending.contains_key(job));
         reservations::check_shares(&self.world, &self.planned)?;
+        licenses::check(&self.world, &self.planned)?;
+        constraints::check(&self.world, &self.planned)?;
         check_planned(&self.world, &self.planned)
     }
 }
