@@ -96,6 +96,7 @@ async fn no_route_shows_changes_or_betrays_another_tenants_objects() {
                 .replace("{node}", "n1")
                 .replace("{partition}", "main")
                 .replace("{qos}", "normal")
+                .replace("{license}", "matlab")
                 .replace("{simulation_id}", "1")
                 .replace("{reservation}", "secret-reservation")
                 .replace("{id}", "0198f7a0-0000-7000-8000-000000000000");
