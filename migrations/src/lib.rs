@@ -3,6 +3,7 @@
 
 pub use sea_orm_migration::prelude::*;
 
+mod arrays;
 mod decisions;
 mod fair_share;
 mod initial;
@@ -25,6 +26,7 @@ impl MigratorTrait for Migrator {
             Box::new(preemption::Migration),
             Box::new(reservations::Migration),
             Box::new(power::Migration),
+            Box::new(arrays::Migration),
         ]
     }
 }

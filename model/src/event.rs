@@ -15,7 +15,7 @@ use crate::reservation::Reservation;
 use crate::resources::{NodeAllocation, Shape};
 use crate::state::{Hold, JobState};
 use crate::tres::Charge;
-use crate::{JobId, Name, NodeName, Seconds};
+use crate::{Indices, JobId, Name, NodeName, Seconds};
 
 /// A change of the world.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -112,8 +112,8 @@ pub struct JobSnapshot {
 /// An array whose tasks have not all started: the row stands for the tasks in `pending`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArrayProgress {
-    /// Indices not started yet, ascending.
-    pub pending: Vec<u32>,
+    /// Indices not started yet.
+    pub pending: Indices,
     /// Tasks that run now.
     pub running: u32,
     /// `%n`: most tasks at once.

@@ -10,6 +10,7 @@ pub mod event;
 pub mod fault;
 pub mod hostlist;
 pub mod ids;
+pub mod indices;
 pub mod job;
 pub mod layout;
 pub mod limit;
@@ -29,5 +30,6 @@ pub mod worker;
 
 pub use amount::{Bytes, Seconds};
 pub use fault::Fault;
-pub use ids::{JobId, JobRef, Name, NodeName, StepId};
+pub use ids::{JobId, JobRef, JobSet, Name, NodeName, StepId};
+pub use indices::Indices;
 pub use sluid::RunId;

@@ -14,12 +14,13 @@ use berth_model::preemption::{Claim, Preempted};
 use berth_model::resources::NodeAllocation;
 use berth_model::state::JobState;
 use berth_model::tres::Charge;
-use berth_model::{JobId, Name, NodeName};
+use berth_model::{Indices, JobId, Name, NodeName};
 use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection};
 
 use crate::db::At;
-use crate::jobs::submit::{Planning, indices_of};
+use crate::jobs::array::indices_of;
+use crate::jobs::submit::Planning;
 use crate::{Db, StoreError};
 use crate::{reservations, shares, usage};
 
@@ -207,7 +208,7 @@ type NodeFields = (String, Json<berth_model::resources::Inventory>, Vec<String>,
 type DependencyFields = (i64, String, i32, String);
 
 /// An array that another follows task by task: its id, whether it is over, its tasks that ended well.
-type CorrespondingFields = (i64, bool, Vec<u32>);
+type CorrespondingFields = (i64, bool, Indices);
 
 #[derive(FromRow)]
 struct LiveJob {
@@ -249,7 +250,7 @@ struct LiveJob {
 pub(crate) async fn jobs(connection: &mut PgConnection, only: Option<&[i64]>) -> Result<Vec<Event>, StoreError> {
     let rows: Vec<LiveJob> = sqlx::query_as(
         "select j.job_id, j.tenant, j.account, j.user_name, j.partition, j.qos, j.name, j.state, j.hold, j.planning, j.time_limit, j.nice,
-             j.site_factor, j.submit_time, j.accrues_since, j.not_before, j.deadline, j.is_expedited, j.failed_nodes, j.array_pending::text as array_pending,
+             j.site_factor, j.submit_time, j.accrues_since, j.not_before, j.deadline, j.is_expedited, j.failed_nodes, j.array_pending,
              case when j.array_total is not null then (select count(*) from jobs t where t.array_job_id = j.job_id
                  and t.state in ('allocated', 'running', 'suspended', 'completing')) end as array_running,
              j.attempt, a.allocated_at, a.started_at, a.charge, a.checkpoint_at, a.preempted, a.reservation, case when j.state = 'pending' then j.claim end as claim,
@@ -270,7 +271,8 @@ pub(crate) async fn jobs(connection: &mut PgConnection, only: Option<&[i64]>) ->
                  from job_dependencies d where d.job_id = j.job_id) end as dependencies,
              case when j.array_total is not null and j.state = 'pending' then (select jsonb_agg(jsonb_build_array(d.on_job_id,
                      o.state not in ('pending', 'allocated', 'running', 'suspended', 'completing'),
-                     (select coalesce(jsonb_agg(t.array_index), '[]') from jobs t where t.array_job_id = d.on_job_id and t.state = 'completed')))
+                     (select coalesce(string_agg(lower(r) || '-' || upper(r) - 1, ','), '') from (select unnest(range_agg(int4range(t.array_index, t.array_index + 1))) r
+                         from jobs t where t.array_job_id = d.on_job_id and t.state = 'completed') done)))
                  from job_dependencies d join jobs o on o.job_id = d.on_job_id
                  where d.job_id = j.job_id and d.kind = 'aftercorr') end as corresponding
          from jobs j left join attempts a on a.job_id = j.job_id and a.attempt = j.attempt and j.state <> 'pending'
@@ -317,7 +319,7 @@ impl LiveJob {
         });
         let mut dependencies =
             self.dependencies.map(|d| d.0).unwrap_or_default().into_iter().map(dependency_status).collect::<Result<Vec<_>, _>>()?;
-        let mut pending = self.array_pending.as_deref().map(indices_of);
+        let mut pending = self.array_pending.as_deref().map(indices_of).transpose()?;
         for (array, is_over, done) in self.corresponding.map(|c| c.0).unwrap_or_default() {
             follow_tasks(&mut dependencies, pending.as_mut(), JobId(array as u64), is_over, &done);
         }
@@ -359,9 +361,9 @@ impl LiveJob {
 }
 
 /// `aftercorr` between arrays: only tasks whose counterpart ended well may start. The dependency counts as satisfied while there are such.
-fn follow_tasks(dependencies: &mut [DependencyStatus], pending: Option<&mut Vec<u32>>, array: JobId, is_over: bool, done: &[u32]) {
+fn follow_tasks(dependencies: &mut [DependencyStatus], pending: Option<&mut Indices>, array: JobId, is_over: bool, done: &Indices) {
     let Some(pending) = pending else { return };
-    let ready: Vec<u32> = pending.iter().copied().filter(|index| done.contains(index)).collect();
+    let (ready, _) = pending.divide(done);
     let progress = match (ready.is_empty(), is_over) {
         (false, _) => DependencyProgress::Satisfied,
         (true, false) => DependencyProgress::Waiting,

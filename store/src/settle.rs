@@ -127,7 +127,8 @@ pub(crate) async fn bump_nodes(tx: &mut PgConnection, nodes: &mut Vec<String>) -
 /// Ends a job that holds no nodes.
 pub(crate) async fn end_without_attempt(tx: &mut PgConnection, job: i64, state: JobState, reason: &str) -> Result<(), StoreError> {
     let array: Option<Option<i64>> = sqlx::query_scalar(
-        "update jobs set state = $2, reason = $3, end_time = now(), array_pending = case when array_pending is null then null else '{}'::int4multirange end,
+        "update jobs set state = $2, reason = $3, end_time = now(), array_pending = case when array_pending is not null then '' end,
+             array_left = case when array_left is not null then 0 end,
              version = version + 1
          where job_id = $1 and state = 'pending' returning array_job_id",
     )

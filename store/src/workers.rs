@@ -372,9 +372,9 @@ fn array_context(array: Option<i64>, index: Option<i32>, spec: Option<&str>) -> 
         job_id: JobId(array? as u64),
         task_id: index? as u32,
         task_count: indices.len() as u32,
-        task_min: *indices.first()?,
-        task_max: *indices.last()?,
-        task_step: indices.get(1).map_or(1, |second| second - indices[0]),
+        task_min: indices.first()?,
+        task_max: indices.last()?,
+        task_step: indices.iter().nth(1).zip(indices.first()).map_or(1, |(second, first)| second - first),
     })
 }
 

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use axum::extract::State;
+use berth_model::array::ArraySpec;
 use berth_model::job::{JobSpec, RequeueSpec};
 use berth_model::resources::ResourceRequest;
 use berth_model::state::JobState;
-use berth_model::{JobRef, Name};
+use berth_model::{Fault, JobRef, Name};
 use berth_store::StoreError;
 use berth_store::jobs::change::{Admitted, JobChange};
 use berth_store::jobs::control::wrong_state;
@@ -49,6 +50,8 @@ pub struct UpdateJob {
     pub qos: Option<Name>,
     pub begin: Option<Timestamp>,
     pub deadline: Option<Timestamp>,
+    /// Most tasks of an array at once, 0 for as many as there are.
+    pub array_throttle: Option<u32>,
     /// Only the fields that change.
     #[schema(value_type = Option<ResourceRequest>)]
     pub resources: Option<Map<String, Value>>,
@@ -84,12 +87,18 @@ async fn update(
     IfMatch(version): IfMatch,
     Body(mut patch): Body<Map<String, Value>>,
 ) -> Answer<Tagged<Job>> {
-    let site_factor = check(&caller, &mut patch)?;
+    let Apart { site_factor, array_throttle } = check(&caller, &mut patch)?;
+    if let (Some(_), JobRef::Task { .. }) = (array_throttle, job) {
+        return Err(no_array(&job.to_string()).into());
+    }
     let mut tries = if version.is_some() { 1 } else { TRIES };
     loop {
         let row = lookup_for_change(&app, &caller, job).await?;
-        let spec = app.db.job_spec(row.job_id as u64).await?;
-        let change = JobChange { site_factor, ..change(&app, &caller, &row, spec, &patch).await? };
+        let mut spec = app.db.job_spec(row.job_id as u64).await?;
+        if let Some(most) = array_throttle {
+            throttle(&row, &mut spec, most)?;
+        }
+        let change = JobChange { site_factor, array_throttle, ..change(&app, &caller, &row, spec, &patch).await? };
         tries -= 1;
         match app.db.change_job(row.job_id as u64, version.unwrap_or(row.version), &change, caller.is_platform_admin()).await {
             Err(StoreError::StaleVersion(_)) if tries > 0 => {}
@@ -101,8 +110,26 @@ async fn update(
     }
 }
 
-/// What can be said of the patch alone. Takes the site factor out of it, which is no part of a spec.
-fn check(caller: &Caller, patch: &mut Map<String, Value>) -> Answer<Option<i32>> {
+/// What of a patch is no part of a spec.
+struct Apart {
+    site_factor: Option<i32>,
+    array_throttle: Option<u32>,
+}
+
+fn no_array(job: &str) -> Fault {
+    Fault::new("not_an_array", "array_throttle", format!("job {job} is no array"), "name the array itself, for example 1234")
+}
+
+/// The spec of an array with another `%n`.
+fn throttle(row: &JobRow, spec: &mut JobSpec, most: u32) -> Result<(), Fault> {
+    let (Some(text), Some(_)) = (&spec.array, row.array_total) else { return Err(no_array(&row.job_id.to_string())) };
+    let array = ArraySpec { throttle: (most > 0).then_some(most), ..text.parse()? };
+    spec.array = Some(array.to_string());
+    Ok(())
+}
+
+/// What can be said of the patch alone. Takes out of it what is no part of a spec.
+fn check(caller: &Caller, patch: &mut Map<String, Value>) -> Answer<Apart> {
     let read: UpdateJob = parse_json(&serde_json::to_vec(patch).unwrap_or_default())?;
     if let Some(nice) = read.nice {
         check_nice(caller, nice)?;
@@ -111,7 +138,8 @@ fn check(caller: &Caller, patch: &mut Map<String, Value>) -> Answer<Option<i32>>
         caller.require_platform_admin("jobs:write")?;
     }
     patch.remove("site_factor");
-    Ok(read.site_factor)
+    patch.remove("array_throttle");
+    Ok(Apart { site_factor: read.site_factor, array_throttle: read.array_throttle })
 }
 
 /// The job of `spec` as `patch` makes it.
@@ -133,7 +161,7 @@ pub async fn change(app: &App, caller: &Caller, row: &JobRow, spec: JobSpec, pat
         }
         let name = spec.name.clone().unwrap_or_else(|| row.name.clone());
         let time_limit = spec.time_limit_seconds.unwrap_or(row.time_limit.max(0) as u64);
-        return Ok(JobChange { spec, name, time_limit, site_factor: None, admitted: None });
+        return Ok(JobChange { spec, name, time_limit, site_factor: None, array_throttle: None, admitted: None });
     }
     if row.state()? != JobState::Pending {
         return Err(wrong_state(row.job_id as u64, &row.state, "pending").into());
@@ -143,5 +171,5 @@ pub async fn change(app: &App, caller: &Caller, row: &JobRow, spec: JobSpec, pat
     let job = admit_for(app, &owner, spec).await?;
     let (spec, name, time_limit) = (job.spec.clone(), job.name.clone(), job.time_limit);
     let admitted = Some(Box::new(Admitted { job, depends_anew, begins_anew }));
-    Ok(JobChange { spec, name, time_limit, site_factor: None, admitted })
+    Ok(JobChange { spec, name, time_limit, site_factor: None, array_throttle: None, admitted })
 }

@@ -415,7 +415,7 @@ fn a_job_ahead_keeps_its_planned_start() {
 #[test]
 fn an_array_preempts_for_one_task_at_a_time() {
     let mut world = World::new(2, by_qos());
-    let array = ArrayProgress { pending: vec![3, 4], running: 0, throttle: None };
+    let array = ArrayProgress { pending: [3, 4].into_iter().collect(), running: 0, throttle: None };
     let jobs = [whole(1, 100, &[1]), whole(2, 200, &[2]), JobSnapshot { array: Some(array), ..of("high", job(9, 1, 16)) }];
     world.jobs(jobs.clone());
     let plan = world.plan();

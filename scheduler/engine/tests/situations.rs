@@ -373,11 +373,11 @@ const SITUATIONS: &[Situation] = &[
     },
     Situation {
         is: "its array's throttle is reached",
-        made: |w| w.asked.array = Some(ArrayProgress { pending: vec![2, 3], running: 2, throttle: Some(2) }),
+        made: |w| w.asked.array = Some(ArrayProgress { pending: [2, 3].into_iter().collect(), running: 2, throttle: Some(2) }),
         code: "array_throttle",
         object: "job/100",
         advice: "wait for a task to end, or raise the throttle",
-        follow: |w| w.asked.array = Some(ArrayProgress { pending: vec![2, 3], running: 1, throttle: Some(2) }),
+        follow: |w| w.asked.array = Some(ArrayProgress { pending: [2, 3].into_iter().collect(), running: 1, throttle: Some(2) }),
     },
     Situation {
         is: "the node it names is drained",

@@ -119,7 +119,7 @@ fn a_drained_node_is_named_with_its_reason() {
 
 #[test]
 fn an_array_runs_as_many_tasks_as_its_throttle_says() {
-    let array = berth_model::event::ArrayProgress { pending: vec![0, 1, 2, 3], running: 1, throttle: Some(3) };
+    let array = berth_model::event::ArrayProgress { pending: [0, 1, 2, 3].into_iter().collect(), running: 1, throttle: Some(3) };
     let mut world = World::nodes(1, 0).with(JobSnapshot { array: Some(array), ..job(1, shape(1, 1), 10) });
     let plan = world.plan();
     assert_eq!(plan.starts.iter().map(|s| s.array_index).collect::<Vec<_>>(), [Some(0), Some(1)]);

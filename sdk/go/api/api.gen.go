@@ -519,9 +519,18 @@ type Alternative struct {
 
 // ArrayView An array's own part.
 type ArrayView struct {
+	// Cancelled Indices that were cancelled together while they waited; they have no jobs of their own.
+	Cancelled *string `json:"cancelled,omitempty"`
+
 	// Pending Indices that have not started: `3-9,12`.
 	Pending string `json:"pending"`
-	Tasks   int32  `json:"tasks"`
+
+	// PendingTasks How many they are.
+	PendingTasks int32 `json:"pending_tasks"`
+	Tasks        int32 `json:"tasks"`
+
+	// Throttle Most tasks at once.
+	Throttle *int32 `json:"throttle,omitempty"`
 }
 
 // Association defines model for Association.
@@ -1386,6 +1395,9 @@ type Policy struct {
 	// MaxAgeSeconds Waiting longer than this adds nothing more.
 	MaxAgeSeconds *U64 `json:"max_age_seconds,omitempty"`
 
+	// MaxArraySize One more than the highest index of an array, and so the most tasks of one (MaxArraySize).
+	MaxArraySize *int32 `json:"max_array_size,omitempty"`
+
 	// NodeTimeoutSeconds Silence of a node after which it kills what it runs, and the scheduler, a little later, places that elsewhere.
 	NodeTimeoutSeconds *U64         `json:"node_timeout_seconds,omitempty"`
 	Power              *PowerPolicy `json:"power,omitempty"`
@@ -2005,11 +2017,14 @@ type Terms struct {
 // UpdateJob A merge patch of the job's spec: a field that is absent stays, `null` takes it back to its default. While it runs a job changes only
 // in its name, comment, labels, nice, requeue and time limit, which its user may only lower.
 type UpdateJob struct {
-	Account    *Name      `json:"account,omitempty"`
-	Begin      *time.Time `json:"begin,omitempty"`
-	Comment    *string    `json:"comment,omitempty"`
-	Constraint *string    `json:"constraint,omitempty"`
-	Deadline   *time.Time `json:"deadline,omitempty"`
+	Account *Name `json:"account,omitempty"`
+
+	// ArrayThrottle Most tasks of an array at once, 0 for as many as there are.
+	ArrayThrottle *int32     `json:"array_throttle,omitempty"`
+	Begin         *time.Time `json:"begin,omitempty"`
+	Comment       *string    `json:"comment,omitempty"`
+	Constraint    *string    `json:"constraint,omitempty"`
+	Deadline      *time.Time `json:"deadline,omitempty"`
 
 	// Dependencies In place of those it has.
 	Dependencies  *[]string           `json:"dependencies,omitempty"`
@@ -2887,14 +2902,16 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/jobs/{job_id}/tasks (the `JobsTasks` operationId).
 	JobsTasks(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// JobsCancelWithBody Cancel a job. A pending one ends at once, a running one gets its grace time first; one that has ended stays as it is.
+	// JobsCancelWithBody Cancel a job, an array, or some tasks of one (`1234_[5-6,9]`, answered with the array). A pending one ends at once, a running one gets
+	// its grace time first; one that has ended stays as it is.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/jobs/{job_id}:cancel (the `JobsCancel` operationId).
 	JobsCancelWithBody(ctx context.Context, jobId string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// JobsCancel Cancel a job. A pending one ends at once, a running one gets its grace time first; one that has ended stays as it is.
+	// JobsCancel Cancel a job, an array, or some tasks of one (`1234_[5-6,9]`, answered with the array). A pending one ends at once, a running one gets
+	// its grace time first; one that has ended stays as it is.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3826,7 +3843,8 @@ func (c *Client) JobsTasks(ctx context.Context, jobId string, reqEditors ...Requ
 	return c.Client.Do(req)
 }
 
-// JobsCancelWithBody Cancel a job. A pending one ends at once, a running one gets its grace time first; one that has ended stays as it is.
+// JobsCancelWithBody Cancel a job, an array, or some tasks of one (`1234_[5-6,9]`, answered with the array). A pending one ends at once, a running one gets
+// its grace time first; one that has ended stays as it is.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3843,7 +3861,8 @@ func (c *Client) JobsCancelWithBody(ctx context.Context, jobId string, contentTy
 	return c.Client.Do(req)
 }
 
-// JobsCancel Cancel a job. A pending one ends at once, a running one gets its grace time first; one that has ended stays as it is.
+// JobsCancel Cancel a job, an array, or some tasks of one (`1234_[5-6,9]`, answered with the array). A pending one ends at once, a running one gets
+// its grace time first; one that has ended stays as it is.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -9475,14 +9494,16 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/jobs/{job_id}/tasks (the `JobsTasks` operationId).
 	JobsTasksWithResponse(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*JobsTasksResponse, error)
 
-	// JobsCancelWithBodyWithResponse Cancel a job. A pending one ends at once, a running one gets its grace time first; one that has ended stays as it is.
+	// JobsCancelWithBodyWithResponse Cancel a job, an array, or some tasks of one (`1234_[5-6,9]`, answered with the array). A pending one ends at once, a running one gets
+	// its grace time first; one that has ended stays as it is.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/jobs/{job_id}:cancel (the `JobsCancel` operationId).
 	JobsCancelWithBodyWithResponse(ctx context.Context, jobId string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*JobsCancelResponse, error)
 
-	// JobsCancelWithResponse Cancel a job. A pending one ends at once, a running one gets its grace time first; one that has ended stays as it is.
+	// JobsCancelWithResponse Cancel a job, an array, or some tasks of one (`1234_[5-6,9]`, answered with the array). A pending one ends at once, a running one gets
+	// its grace time first; one that has ended stays as it is.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -14027,7 +14048,8 @@ func (c *ClientWithResponses) JobsTasksWithResponse(ctx context.Context, jobId s
 	return ParseJobsTasksResponse(rsp)
 }
 
-// JobsCancelWithBodyWithResponse Cancel a job. A pending one ends at once, a running one gets its grace time first; one that has ended stays as it is.
+// JobsCancelWithBodyWithResponse Cancel a job, an array, or some tasks of one (`1234_[5-6,9]`, answered with the array). A pending one ends at once, a running one gets
+// its grace time first; one that has ended stays as it is.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -14040,7 +14062,8 @@ func (c *ClientWithResponses) JobsCancelWithBodyWithResponse(ctx context.Context
 	return ParseJobsCancelResponse(rsp)
 }
 
-// JobsCancelWithResponse Cancel a job. A pending one ends at once, a running one gets its grace time first; one that has ended stays as it is.
+// JobsCancelWithResponse Cancel a job, an array, or some tasks of one (`1234_[5-6,9]`, answered with the array). A pending one ends at once, a running one gets
+// its grace time first; one that has ended stays as it is.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

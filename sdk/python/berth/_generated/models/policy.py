@@ -58,6 +58,8 @@ class Policy:
             preempt_mode (PreemptMode | Unset): What becomes of a preempted job (Slurm's PreemptMode).
             preempt_exempt_seconds (int | Unset):
             reservation_overrun_seconds (int | None | Unset):
+            max_array_size (int | Unset): One more than the highest index of an array, and so the most tasks of one
+                (MaxArraySize). Default: 1000000.
             queue (None | QueuePolicy | Unset):
             power (None | PowerPolicy | Unset):
             resume_timeout_seconds (int | Unset):
@@ -89,6 +91,7 @@ class Policy:
     preempt_mode: PreemptMode | Unset = UNSET
     preempt_exempt_seconds: int | Unset = UNSET
     reservation_overrun_seconds: int | None | Unset = UNSET
+    max_array_size: int | Unset = 1000000
     queue: None | QueuePolicy | Unset = UNSET
     power: None | PowerPolicy | Unset = UNSET
     resume_timeout_seconds: int | Unset = UNSET
@@ -165,6 +168,8 @@ class Policy:
         else:
             reservation_overrun_seconds = self.reservation_overrun_seconds
 
+        max_array_size = self.max_array_size
+
         queue: dict[str, Any] | None | Unset
         if isinstance(self.queue, Unset):
             queue = UNSET
@@ -238,6 +243,8 @@ class Policy:
             field_dict["preempt_exempt_seconds"] = preempt_exempt_seconds
         if reservation_overrun_seconds is not UNSET:
             field_dict["reservation_overrun_seconds"] = reservation_overrun_seconds
+        if max_array_size is not UNSET:
+            field_dict["max_array_size"] = max_array_size
         if queue is not UNSET:
             field_dict["queue"] = queue
         if power is not UNSET:
@@ -348,6 +355,8 @@ class Policy:
 
         reservation_overrun_seconds = _parse_reservation_overrun_seconds(d.pop("reservation_overrun_seconds", UNSET))
 
+        max_array_size = d.pop("max_array_size", UNSET)
+
         def _parse_queue(data: object) -> None | QueuePolicy | Unset:
             if data is None:
                 return data
@@ -413,6 +422,7 @@ class Policy:
             preempt_mode=preempt_mode,
             preempt_exempt_seconds=preempt_exempt_seconds,
             reservation_overrun_seconds=reservation_overrun_seconds,
+            max_array_size=max_array_size,
             queue=queue,
             power=power,
             resume_timeout_seconds=resume_timeout_seconds,

@@ -37,6 +37,7 @@ class UpdateJob:
             qos (None | str | Unset):
             begin (datetime.datetime | None | Unset):
             deadline (datetime.datetime | None | Unset):
+            array_throttle (int | None | Unset): Most tasks of an array at once, 0 for as many as there are.
             resources (None | ResourceRequest | Unset):
             constraint (None | str | Unset):
             nodelist (None | str | Unset):
@@ -61,6 +62,7 @@ class UpdateJob:
     qos: None | str | Unset = UNSET
     begin: datetime.datetime | None | Unset = UNSET
     deadline: datetime.datetime | None | Unset = UNSET
+    array_throttle: int | None | Unset = UNSET
     resources: None | ResourceRequest | Unset = UNSET
     constraint: None | str | Unset = UNSET
     nodelist: None | str | Unset = UNSET
@@ -160,6 +162,12 @@ class UpdateJob:
         else:
             deadline = self.deadline
 
+        array_throttle: int | None | Unset
+        if isinstance(self.array_throttle, Unset):
+            array_throttle = UNSET
+        else:
+            array_throttle = self.array_throttle
+
         resources: dict[str, Any] | None | Unset
         if isinstance(self.resources, Unset):
             resources = UNSET
@@ -250,6 +258,8 @@ class UpdateJob:
             field_dict["begin"] = begin
         if deadline is not UNSET:
             field_dict["deadline"] = deadline
+        if array_throttle is not UNSET:
+            field_dict["array_throttle"] = array_throttle
         if resources is not UNSET:
             field_dict["resources"] = resources
         if constraint is not UNSET:
@@ -420,6 +430,15 @@ class UpdateJob:
 
         deadline = _parse_deadline(d.pop("deadline", UNSET))
 
+        def _parse_array_throttle(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        array_throttle = _parse_array_throttle(d.pop("array_throttle", UNSET))
+
         def _parse_resources(data: object) -> None | ResourceRequest | Unset:
             if data is None:
                 return data
@@ -539,6 +558,7 @@ class UpdateJob:
             qos=qos,
             begin=begin,
             deadline=deadline,
+            array_throttle=array_throttle,
             resources=resources,
             constraint=constraint,
             nodelist=nodelist,
