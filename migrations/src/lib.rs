@@ -10,6 +10,7 @@ mod initial;
 mod power;
 mod preemption;
 mod reservations;
+mod resize;
 mod simulations;
 
 /// All migrations, oldest first.
@@ -27,6 +28,7 @@ impl MigratorTrait for Migrator {
             Box::new(reservations::Migration),
             Box::new(power::Migration),
             Box::new(arrays::Migration),
+            Box::new(resize::Migration),
         ]
     }
 }

@@ -12,6 +12,7 @@ use crate::node::Node;
 use crate::policy::{Partition, Policy, Qos};
 use crate::preemption::{Claim, Preempted};
 use crate::reservation::Reservation;
+use crate::resize::PastCharge;
 use crate::resources::{NodeAllocation, Shape};
 use crate::state::{Hold, JobState};
 use crate::tres::Charge;
@@ -127,7 +128,11 @@ pub struct RunningAttempt {
     /// When the nodes were given, and the clock of the time limit from `started_at` on.
     pub allocated_at: Timestamp,
     pub started_at: Option<Timestamp>,
+    /// Since the last of `past` ended, or since the start.
     pub charge: Charge,
+    /// What it was charged for before it gave nodes back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub past: Vec<PastCharge>,
     /// Nodes still held; one that has cleaned up is no longer listed.
     pub nodes: Vec<NodeAllocation>,
     /// Its last checkpoint: what it did before is not lost if it is stopped.

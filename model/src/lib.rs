@@ -18,6 +18,7 @@ pub mod node;
 pub mod policy;
 pub mod preemption;
 pub mod reservation;
+pub mod resize;
 pub mod resources;
 pub mod script;
 pub mod sluid;

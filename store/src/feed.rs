@@ -11,6 +11,7 @@ use berth_model::job::RequeueSpec;
 use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos};
 use berth_model::preemption::{Claim, Preempted};
+use berth_model::resize::PastCharge;
 use berth_model::resources::NodeAllocation;
 use berth_model::state::JobState;
 use berth_model::tres::Charge;
@@ -242,6 +243,7 @@ struct LiveJob {
     claim: Option<Json<Claim>>,
     reservation: Option<String>,
     charge: Option<Json<Charge>>,
+    past_charges: Option<Json<Vec<PastCharge>>>,
     held: Option<Json<Vec<NodeAllocation>>>,
     dependencies: Option<Json<Vec<DependencyFields>>>,
     corresponding: Option<Json<Vec<CorrespondingFields>>>,
@@ -253,7 +255,7 @@ pub(crate) async fn jobs(connection: &mut PgConnection, only: Option<&[i64]>) ->
              j.site_factor, j.submit_time, j.accrues_since, j.not_before, j.deadline, j.is_expedited, j.failed_nodes, j.array_pending,
              case when j.array_total is not null then (select count(*) from jobs t where t.array_job_id = j.job_id
                  and t.state in ('allocated', 'running', 'suspended', 'completing')) end as array_running,
-             j.attempt, a.allocated_at, a.started_at, a.charge, a.checkpoint_at, a.preempted, a.reservation, case when j.state = 'pending' then j.claim end as claim,
+             j.attempt, a.allocated_at, a.started_at, a.charge, a.past_charges, a.checkpoint_at, a.preempted, a.reservation, case when j.state = 'pending' then j.claim end as claim,
              coalesce(j.spec->'requeue'->>'mode', 'requeue') <> 'never'
                  and j.restarts < coalesce((j.spec->'requeue'->>'max_restarts')::bigint, $2) as is_requeueable,
              case when j.state <> 'pending' then (select jsonb_agg(s.allocation order by s.node_index) from assignments s
@@ -311,6 +313,7 @@ impl LiveJob {
             allocated_at: allocated_at.0,
             started_at: self.started_at.map(|at| at.0),
             charge: self.charge.map(|c| c.0).unwrap_or_default(),
+            past: self.past_charges.map(|past| past.0).unwrap_or_default(),
             nodes: self.held.map(|h| h.0).unwrap_or_default(),
             checkpoint_at: self.checkpoint_at.map(|at| at.0),
             is_requeueable: self.is_requeueable,

@@ -388,11 +388,15 @@ impl Db {
 
     /// Whether the attempt was given to the node.
     pub async fn ran_on(&self, job: u64, attempt: u32, node: &str) -> Result<bool, StoreError> {
-        Ok(sqlx::query_scalar("select exists (select from attempts where job_id = $1 and attempt = $2 and nodes @> array[$3])")
-            .bind(job as i64)
-            .bind(attempt as i32)
-            .bind(node)
-            .fetch_one(&self.pool)
-            .await?)
+        Ok(sqlx::query_scalar(
+            // Of a node that was given back only its steps tell.
+            "select exists (select from attempts where job_id = $1 and attempt = $2 and nodes @> array[$3])
+                 or exists (select from step_nodes where job_id = $1 and attempt = $2 and node = $3)",
+        )
+        .bind(job as i64)
+        .bind(attempt as i32)
+        .bind(node)
+        .fetch_one(&self.pool)
+        .await?)
     }
 }

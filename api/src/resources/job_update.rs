@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use axum::extract::State;
 use berth_model::array::ArraySpec;
 use berth_model::job::{JobSpec, RequeueSpec};
+use berth_model::resize::Keep;
 use berth_model::resources::ResourceRequest;
 use berth_model::state::JobState;
-use berth_model::{Fault, JobRef, Name};
+use berth_model::{Fault, JobRef, Name, hostlist};
 use berth_store::StoreError;
 use berth_store::jobs::change::{Admitted, JobChange};
 use berth_store::jobs::control::wrong_state;
@@ -29,7 +30,8 @@ use crate::patch;
 use crate::problem::{Answer, Problem};
 
 /// A merge patch of the job's spec: a field that is absent stays, `null` takes it back to its default. While it runs a job changes only
-/// in its name, comment, labels, nice, requeue and time limit, which its user may only lower.
+/// in its name, comment, labels, nice, requeue and time limit, which its user may only lower; and by `resources.nodes` or `nodelist` one
+/// with a script gives back all nodes but so many, or but those.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct UpdateJob {
@@ -77,7 +79,7 @@ pub fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(update))
 }
 
-/// Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
+/// Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue, fewer nodes and a lower time limit while it runs.
 #[utoipa::path(patch, path = "/v1/jobs/{job_id}", operation_id = "jobs_update", tag = "jobs", params(("job_id" = String, Path)), request_body = UpdateJob,
     responses((status = 200, body = Job), (status = "default", body = Problem, content_type = "application/problem+json")))]
 async fn update(
@@ -98,7 +100,8 @@ async fn update(
         if let Some(most) = array_throttle {
             throttle(&row, &mut spec, most)?;
         }
-        let change = JobChange { site_factor, array_throttle, ..change(&app, &caller, &row, spec, &patch).await? };
+        let (keep, patch) = keep(&row, &patch)?;
+        let change = JobChange { site_factor, array_throttle, keep, ..change(&app, &caller, &row, spec, &patch).await? };
         tries -= 1;
         match app.db.change_job(row.job_id as u64, version.unwrap_or(row.version), &change, caller.is_platform_admin()).await {
             Err(StoreError::StaleVersion(_)) if tries > 0 => {}
@@ -126,6 +129,30 @@ fn throttle(row: &JobRow, spec: &mut JobSpec, most: u32) -> Result<(), Fault> {
     let array = ArraySpec { throttle: (most > 0).then_some(most), ..text.parse()? };
     spec.array = Some(array.to_string());
     Ok(())
+}
+
+/// What a job that runs shall keep of its nodes, taken out of the patch: its `nodes` or `nodelist`, if it says nothing else of resources.
+fn keep(row: &JobRow, patch: &Map<String, Value>) -> Answer<(Option<Keep>, Map<String, Value>)> {
+    let asked = patch.get("resources").and_then(Value::as_object);
+    let is_count_alone =
+        asked.is_none_or(|asked| asked.iter().all(|(field, value)| field == "nodes" || field == "max_nodes" && value.is_null()));
+    let count = asked.and_then(|asked| asked.get("nodes")).and_then(Value::as_u64).map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+    let list = patch.get("nodelist").and_then(Value::as_str);
+    if row.state()? != JobState::Running || !is_count_alone || count.is_none() && list.is_none() {
+        return Ok((None, patch.clone()));
+    }
+    let keep = match (list.map(hostlist::expand).transpose()?, count) {
+        (Some(names), Some(count)) if names.len() != count as usize => {
+            let detail = format!("nodelist names {} nodes, and {count} shall be kept", names.len());
+            return Err(Fault::new("contradiction", "nodelist", detail, "give one of the two, or as many names as nodes").into());
+        }
+        (Some(names), _) => Some(Keep::Nodes(names.into_iter().collect())),
+        (None, count) => count.map(Keep::Count),
+    };
+    let mut rest = patch.clone();
+    rest.remove("resources");
+    rest.remove("nodelist");
+    Ok((keep, rest))
 }
 
 /// What can be said of the patch alone. Takes out of it what is no part of a spec.
@@ -161,7 +188,7 @@ pub async fn change(app: &App, caller: &Caller, row: &JobRow, spec: JobSpec, pat
         }
         let name = spec.name.clone().unwrap_or_else(|| row.name.clone());
         let time_limit = spec.time_limit_seconds.unwrap_or(row.time_limit.max(0) as u64);
-        return Ok(JobChange { spec, name, time_limit, site_factor: None, array_throttle: None, admitted: None });
+        return Ok(JobChange { spec, name, time_limit, site_factor: None, array_throttle: None, keep: None, admitted: None });
     }
     if row.state()? != JobState::Pending {
         return Err(wrong_state(row.job_id as u64, &row.state, "pending").into());
@@ -171,5 +198,5 @@ pub async fn change(app: &App, caller: &Caller, row: &JobRow, spec: JobSpec, pat
     let job = admit_for(app, &owner, spec).await?;
     let (spec, name, time_limit) = (job.spec.clone(), job.name.clone(), job.time_limit);
     let admitted = Some(Box::new(Admitted { job, depends_anew, begins_anew }));
-    Ok(JobChange { spec, name, time_limit, site_factor: None, array_throttle: None, admitted })
+    Ok(JobChange { spec, name, time_limit, site_factor: None, array_throttle: None, keep: None, admitted })
 }

@@ -119,6 +119,7 @@ fn running(job: JobSnapshot, nodes: &[u32], charge: Charge) -> JobSnapshot {
         started_at: Some(noon()),
         charge,
         nodes,
+        past: Vec::new(),
         checkpoint_at: None,
         is_requeueable: true,
         preempted: None,

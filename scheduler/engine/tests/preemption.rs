@@ -112,6 +112,7 @@ fn running(job: JobSnapshot, seconds: i64, nodes: &[u32], first_cpu: u32) -> Job
         started_at: Some(at(-seconds)),
         charge: Charge { tres: [(Tres::Cpu, all)].into(), billing: all as f64, usage_factor: 1.0, partition_qos: None },
         nodes: nodes.iter().map(given).collect(),
+        past: Vec::new(),
         checkpoint_at: None,
         is_requeueable: true,
         preempted: None,

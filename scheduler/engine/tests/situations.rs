@@ -124,6 +124,7 @@ fn running(job: JobSnapshot, nodes: &[u32]) -> JobSnapshot {
         started_at: Some(at(0)),
         charge: Charge { tres, billing: cpus as f64, usage_factor: 1.0, partition_qos: None },
         nodes: nodes.iter().map(given).collect(),
+        past: Vec::new(),
         checkpoint_at: None,
         is_requeueable: true,
         preempted: None,

@@ -2015,7 +2015,8 @@ type Terms struct {
 }
 
 // UpdateJob A merge patch of the job's spec: a field that is absent stays, `null` takes it back to its default. While it runs a job changes only
-// in its name, comment, labels, nice, requeue and time limit, which its user may only lower.
+// in its name, comment, labels, nice, requeue and time limit, which its user may only lower; and by `resources.nodes` or `nodelist` one
+// with a script gives back all nodes but so many, or but those.
 type UpdateJob struct {
 	Account *Name `json:"account,omitempty"`
 
@@ -2842,14 +2843,14 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/jobs/{job_id} (the `JobsGet` operationId).
 	JobsGet(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// JobsUpdateWithBody Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
+	// JobsUpdateWithBody Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue, fewer nodes and a lower time limit while it runs.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PATCH /v1/jobs/{job_id} (the `JobsUpdate` operationId).
 	JobsUpdateWithBody(ctx context.Context, jobId string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// JobsUpdate Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
+	// JobsUpdate Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue, fewer nodes and a lower time limit while it runs.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3683,7 +3684,7 @@ func (c *Client) JobsGet(ctx context.Context, jobId string, reqEditors ...Reques
 	return c.Client.Do(req)
 }
 
-// JobsUpdateWithBody Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
+// JobsUpdateWithBody Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue, fewer nodes and a lower time limit while it runs.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3700,7 +3701,7 @@ func (c *Client) JobsUpdateWithBody(ctx context.Context, jobId string, contentTy
 	return c.Client.Do(req)
 }
 
-// JobsUpdate Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
+// JobsUpdate Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue, fewer nodes and a lower time limit while it runs.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -9420,14 +9421,14 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/jobs/{job_id} (the `JobsGet` operationId).
 	JobsGetWithResponse(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*JobsGetResponse, error)
 
-	// JobsUpdateWithBodyWithResponse Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
+	// JobsUpdateWithBodyWithResponse Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue, fewer nodes and a lower time limit while it runs.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PATCH /v1/jobs/{job_id} (the `JobsUpdate` operationId).
 	JobsUpdateWithBodyWithResponse(ctx context.Context, jobId string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*JobsUpdateResponse, error)
 
-	// JobsUpdateWithResponse Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
+	// JobsUpdateWithResponse Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue, fewer nodes and a lower time limit while it runs.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -13914,7 +13915,7 @@ func (c *ClientWithResponses) JobsGetWithResponse(ctx context.Context, jobId str
 	return ParseJobsGetResponse(rsp)
 }
 
-// JobsUpdateWithBodyWithResponse Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
+// JobsUpdateWithBodyWithResponse Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue, fewer nodes and a lower time limit while it runs.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -13927,7 +13928,7 @@ func (c *ClientWithResponses) JobsUpdateWithBodyWithResponse(ctx context.Context
 	return ParseJobsUpdateResponse(rsp)
 }
 
-// JobsUpdateWithResponse Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
+// JobsUpdateWithResponse Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue, fewer nodes and a lower time limit while it runs.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -2,6 +2,7 @@
 
 use berth_model::JobId;
 use berth_model::job::JobSpec;
+use berth_model::resize::Keep;
 use sqlx::postgres::PgConnection;
 use sqlx::types::Json;
 
@@ -9,6 +10,7 @@ use super::accrual::accrue;
 use super::array::indices_of;
 use super::control::not_in_state;
 use super::quota;
+use super::resize;
 use super::submit::{NewJob, add_dependencies};
 use crate::db::At;
 use crate::events::{self, NewEvent};
@@ -25,6 +27,8 @@ pub struct JobChange {
     pub site_factor: Option<i32>,
     /// Most tasks of an array at once, 0 for as many as there are; `None` leaves it.
     pub array_throttle: Option<u32>,
+    /// What a running job keeps of its nodes; `None`: all.
+    pub keep: Option<Keep>,
     /// The job admitted anew, if more changes than a name, a comment, labels, `nice` and a running job's time limit. Only a pending job
     /// can be changed so.
     pub admitted: Option<Box<Admitted>>,
@@ -108,6 +112,9 @@ pub(super) async fn apply(
         .bind(i64::from(throttle))
         .execute(&mut *tx)
         .await?;
+    }
+    if let Some(keep) = &change.keep {
+        resize::shrink(tx, id, attempt, &state, keep).await?;
     }
     if is_running { settle::bump_attempt(tx, id, attempt).await } else { Ok(Vec::new()) }
 }

@@ -178,6 +178,7 @@ pub fn running_jobs(nodes: u32, first_id: u64) -> Vec<JobSnapshot> {
                 started_at: Some(started),
                 charge: Charge::default(),
                 nodes: (next..next + count).map(given).collect(),
+                past: Vec::new(),
                 checkpoint_at: None,
                 is_requeueable: true,
                 preempted: None,

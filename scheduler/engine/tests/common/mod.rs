@@ -124,6 +124,7 @@ pub fn running(id: u64, nodes: &[u32], minutes: u64) -> JobSnapshot {
         started_at: Some(noon()),
         charge: Charge::default(),
         nodes: nodes.iter().map(allocation).collect(),
+        past: Vec::new(),
         checkpoint_at: None,
         is_requeueable: true,
         preempted: None,

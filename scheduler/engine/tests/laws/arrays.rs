@@ -71,6 +71,7 @@ fn plan(engine: &mut Engine, arrays: &mut [Array], minute: i64, is_full: bool, n
             started_at: Some(at(minute)),
             charge: Charge::default(),
             nodes: start.nodes,
+            past: Vec::new(),
             checkpoint_at: None,
             is_requeueable: true,
             preempted: None,

@@ -199,6 +199,7 @@ impl World {
                 started_at: Some(at(self.now)),
                 charge: start.charge.clone(),
                 nodes: start.nodes.clone(),
+                past: Vec::new(),
                 checkpoint_at: None,
                 is_requeueable: true,
                 preempted: None,

@@ -21,7 +21,9 @@ T = TypeVar("T", bound="UpdateJob")
 class UpdateJob:
     """A merge patch of the job's spec: a field that is absent stays, `null` takes it back to its default. While it runs a
     job changes only
-    in its name, comment, labels, nice, requeue and time limit, which its user may only lower.
+    in its name, comment, labels, nice, requeue and time limit, which its user may only lower; and by `resources.nodes`
+    or `nodelist` one
+    with a script gives back all nodes but so many, or but those.
 
         Attributes:
             name (None | str | Unset):
