@@ -94,6 +94,9 @@ pub struct JobSnapshot {
     pub excluded_nodes: BTreeSet<NodeName>,
     /// A requeue after a node failure that goes ahead of everything.
     pub is_expedited: bool,
+    /// Requeues so far.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub restarts: u32,
     pub dependencies: Vec<DependencyStatus>,
     /// One dependency suffices instead of all.
     pub dependency_any: bool,
@@ -108,6 +111,10 @@ pub struct JobSnapshot {
     /// Reservations that it names: it starts in one of them, the first of equals in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reservations: Vec<Name>,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// An array whose tasks have not all started: the row stands for the tasks in `pending`.

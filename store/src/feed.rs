@@ -231,6 +231,7 @@ struct LiveJob {
     not_before: Option<At>,
     deadline: Option<At>,
     is_expedited: bool,
+    restarts: i32,
     failed_nodes: Vec<String>,
     array_pending: Option<String>,
     array_running: Option<i64>,
@@ -252,7 +253,7 @@ struct LiveJob {
 pub(crate) async fn jobs(connection: &mut PgConnection, only: Option<&[i64]>) -> Result<Vec<Event>, StoreError> {
     let rows: Vec<LiveJob> = sqlx::query_as(
         "select j.job_id, j.tenant, j.account, j.user_name, j.partition, j.qos, j.name, j.state, j.hold, j.planning, j.time_limit, j.nice,
-             j.site_factor, j.submit_time, j.accrues_since, j.not_before, j.deadline, j.is_expedited, j.failed_nodes, j.array_pending,
+             j.site_factor, j.submit_time, j.accrues_since, j.not_before, j.deadline, j.is_expedited, j.restarts, j.failed_nodes, j.array_pending,
              case when j.array_total is not null then (select count(*) from jobs t where t.array_job_id = j.job_id
                  and t.state in ('allocated', 'running', 'suspended', 'completing')) end as array_running,
              j.attempt, a.allocated_at, a.started_at, a.charge, a.past_charges, a.checkpoint_at, a.preempted, a.reservation, case when j.state = 'pending' then j.claim end as claim,
@@ -348,6 +349,7 @@ impl LiveJob {
             required_nodes: planning.required_nodes,
             excluded_nodes,
             is_expedited: self.is_expedited,
+            restarts: self.restarts.max(0) as u32,
             dependencies,
             dependency_any: planning.dependency_any,
             is_singleton: planning.is_singleton,

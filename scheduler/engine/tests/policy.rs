@@ -92,6 +92,7 @@ fn job(id: u64, nodes: u32, cpus: u32, gpus: u32, minutes: u64) -> JobSnapshot {
         required_nodes: BTreeSet::new(),
         excluded_nodes: BTreeSet::new(),
         is_expedited: false,
+        restarts: 0,
         dependencies: Vec::new(),
         dependency_any: false,
         is_singleton: false,

@@ -98,6 +98,7 @@ fn job(id: u64, nodes: u32, cpus: u32) -> JobSnapshot {
         excluded_nodes: BTreeSet::new(),
         reservations: Vec::new(),
         is_expedited: false,
+        restarts: 0,
         dependencies: Vec::new(),
         dependency_any: false,
         is_singleton: false,
@@ -282,6 +283,14 @@ const SITUATIONS: &[Situation] = &[
         code: "begin_time",
         object: "job/100",
         advice: "nothing to do: the job becomes eligible then; or give it an earlier begin time",
+        follow: |w| w.now = at(10),
+    },
+    Situation {
+        is: "was requeued and waits a little",
+        made: |w| (w.asked.restarts, w.asked.not_before) = (1, Some(at(10))),
+        code: "launch_backoff",
+        object: "job/100",
+        advice: "nothing to do: the job becomes eligible then",
         follow: |w| w.now = at(10),
     },
     Situation {

@@ -252,3 +252,42 @@ async fn a_node_that_is_given_back_is_charged_for_up_to_then() {
     assert!((used / due - 1.0).abs() < 0.01, "{used} billing-seconds are counted, {due} are due");
     next.abort();
 }
+
+#[tokio::test]
+async fn a_job_that_no_node_can_start_backs_off() {
+    let cluster = Cluster::start().await;
+    let _scheduler = cluster.scheduler("one").await;
+    let job = cluster.submit(1, |_| ()).await;
+    let job_id = JobId(job);
+    let mut waits = Vec::new();
+    for attempt in 1..=2 {
+        let mut node = cluster.node(&format!("n{attempt}")).await;
+        let given = node.assignment(job, Phase::Go).await;
+        assert_eq!((given.attempt, given.context.restarts), (attempt, attempt - 1));
+        let (cause, detail) = ("node_error".to_owned(), "disk full".to_owned());
+        let broken = Fact::PrepareFailed { job_id, attempt, cause, detail, is_nodes_fault: true };
+        node.report(vec![broken, Fact::Finished { job_id, attempt, epilog_failed: None }]).await;
+        let requeued = loop {
+            // Events are shown when all before them have surely come.
+            let events = cluster.db.job_events(job, 0, 100).await.unwrap();
+            let found = events.iter().filter(|event| event.kind == "job.requeued").nth(attempt as usize - 1);
+            match found {
+                Some(event) => break event.at.0,
+                None => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
+        };
+        let row = cluster.db.job(None, JobRef::Job(job_id)).await.unwrap();
+        waits.push(row.not_before.map(|at| at.0.duration_since(requeued).as_secs()));
+    }
+    // Another node takes the first one's place at once; then the policy's delay passes.
+    assert_eq!(waits, [None, Some(5)]);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let verdict = cluster.db.job_verdict(job).await.unwrap().map(|(verdict, _)| verdict.verdicts[0].code.clone());
+        if verdict.as_deref() == Some("launch_backoff") {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{verdict:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}

@@ -104,6 +104,7 @@ fn job(id: u64, shape: Shape, minutes: u64) -> JobSnapshot {
         required_nodes: BTreeSet::new(),
         excluded_nodes: BTreeSet::new(),
         is_expedited: false,
+        restarts: 0,
         dependencies: Vec::new(),
         dependency_any: false,
         is_singleton: false,

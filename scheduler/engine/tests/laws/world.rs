@@ -134,6 +134,7 @@ pub fn job(id: u64, ask: &Ask) -> JobSnapshot {
         required_nodes: ask.requires.iter().filter(|_| ask.excludes.is_none()).map(node).collect(),
         excluded_nodes: ask.excludes.iter().map(node).collect(),
         is_expedited: false,
+        restarts: 0,
         dependencies: Vec::new(),
         dependency_any: false,
         is_singleton: false,
