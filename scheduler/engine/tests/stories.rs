@@ -127,6 +127,17 @@ fn an_array_runs_as_many_tasks_as_its_throttle_says() {
 }
 
 #[test]
+fn a_node_that_is_given_back_goes_to_the_next_job_at_once() {
+    let mut world = World::nodes(2, 0).with(running(1, &[1, 2], 60)).with(job(2, shape(1, 16), 10));
+    let plan = world.plan();
+    assert_eq!((starts(&plan), planned(&plan, 2)), (vec![], Some(at(60))));
+    world.0.apply(Event::Job(Box::new(running(1, &[1], 60))));
+    let plan = world.0.quick_plan(at(1));
+    assert_eq!((starts(&plan), plan.is_full), (vec![2], false));
+    assert_eq!(plan.starts[0].nodes[0].node.as_str(), "n2");
+}
+
+#[test]
 fn a_refused_start_gives_its_nodes_back_and_a_confirmed_one_is_held_once() {
     let mut world = World::nodes(1, 0).with(job(1, shape(1, 16), 10)).with(job(2, shape(1, 16), 10));
     assert_eq!(starts(&world.plan()), [1]);
