@@ -8,9 +8,11 @@ use berth_model::array::ArraySpec;
 use berth_model::association::{AssociationKey, Terms};
 use berth_model::dependency::Condition;
 use berth_model::job::{JobKind, JobSpec};
+use berth_model::license::{License, LicenseCounts, parse_licenses};
 use berth_model::policy::{Partition, Policy, Qos};
-use berth_model::resources::{MemoryDemand, Shape};
+use berth_model::resources::{MemoryDemand, ResourceRequest, Shape};
 use berth_model::state::{Hold, PartitionState};
+use berth_model::validate::Choice;
 use berth_model::{Bytes, Name, NodeName, hostlist, validate};
 use berth_store::jobs::submit::{NewJob, Planning};
 use berth_store::reservations::ReservationRow;
@@ -95,22 +97,16 @@ fn build(rules: &Rules, chain: &[(AssociationKey, Terms)], owner: &Owner<'_>, ac
             "leave kind out, or use \"batch\"",
         ));
     }
-    if let Some(licenses) = &spec.licenses {
-        return Err(Fault::new(
-            "license_not_found",
-            "licenses",
-            format!("the cluster has no licences named in {licenses:?}"),
-            "leave licenses out",
-        ));
-    }
     let default_memory = MemoryDemand::PerCpu(partition.default_memory_per_cpu_bytes.unwrap_or(DEFAULT_MEMORY_PER_CPU));
-    let shape = spec.resources.shape(default_memory);
+    let choices = validate::preferred(spec.prefer.as_deref(), spec.constraint.as_deref())?;
+    let shape = asked(&spec, &choices).shape(default_memory);
     check_nodes(partition, &shape)?;
     let partition_qos = partition.qos.as_ref().and_then(|name| rules.qos(name.as_str()));
     let limits = Limits::of(&rules.policy, partition_qos, qos, chain);
     let time_limit = choose_time_limit(partition, &limits, &shape, &spec)?;
     limits.check(&rules.policy, partition, &shape, time_limit)?;
     let reservations = choose_reservations(rules, owner, &account, time_limit, &spec)?;
+    let licenses = spec.licenses.as_deref().map(|text| choose_licenses(&rules.licenses, text)).transpose()?.unwrap_or_default();
     let array = spec.array.as_deref().map(str::parse::<ArraySpec>).transpose()?;
     check_array(&rules.policy, array.as_ref())?;
     let mut is_singleton = false;
@@ -121,15 +117,21 @@ fn build(rules: &Rules, chain: &[(AssociationKey, Terms)], owner: &Owner<'_>, ac
             Condition::On(conditions) => dependencies.extend(conditions),
         }
     }
+    let (constraint, choices) = match choices.as_slice() {
+        [only] if only.counts.is_empty() => (Some(only.any_of.clone()), Vec::new()),
+        _ => (None, choices),
+    };
     let planning = Planning {
         shape,
-        constraint: spec.constraint.as_deref().map(validate::parse_constraint).transpose()?,
+        constraint,
+        choices,
         required_nodes: nodes(spec.nodelist.as_deref())?,
         excluded_nodes: nodes(spec.exclude.as_deref())?,
         dependency_any: spec.dependency_any,
         is_singleton,
         throttle: array.as_ref().and_then(|a| a.throttle),
         reservations,
+        licenses,
     };
     let name = spec.name.clone().unwrap_or_else(|| default_name(&spec));
     spec.name = Some(name.clone());
@@ -154,6 +156,13 @@ fn build(rules: &Rules, chain: &[(AssociationKey, Terms)], owner: &Owner<'_>, ac
         submit_limits: limits.into_submit(),
         spec,
     })
+}
+
+/// What the job asks for; of nodes, if it says nothing of their number, as many as its constraint counts.
+fn asked(spec: &JobSpec, choices: &[Choice]) -> ResourceRequest {
+    let counted = choices.iter().map(Choice::counted).max().filter(|counted| *counted > 0);
+    let nodes = spec.resources.nodes.or(counted.filter(|_| spec.resources.max_nodes.is_none()));
+    ResourceRequest { nodes, ..spec.resources.clone() }
 }
 
 /// Slurm's default: `sbatch` for scripts read from standard input, the program's name for commands.
@@ -288,6 +297,27 @@ fn choose_reservations(rules: &Rules, owner: &Owner<'_>, account: &str, time_lim
         }
     }
     Ok(names)
+}
+
+/// The licences that the job may hold, any one of the sets: all are there, and of at least one set there are as many. Sets that could
+/// never be had are left out.
+fn choose_licenses(known: &[License], text: &str) -> Result<Vec<LicenseCounts>, Fault> {
+    let sets = parse_licenses(text)?;
+    let total = |name: &Name| known.iter().find(|license| license.name == *name).map(|license| license.total);
+    if let Some(name) = sets.iter().flat_map(LicenseCounts::keys).find(|name| total(name).is_none()) {
+        let names: Vec<&str> = known.iter().map(|license| license.name.as_str()).collect();
+        let help = if names.is_empty() { "leave licenses out".to_owned() } else { format!("use some of: {}", names.join(", ")) };
+        return Err(Fault::new("license_not_found", "licenses", format!("the cluster has no licence {name}"), help));
+    }
+    let excess =
+        |set: &LicenseCounts| set.iter().find_map(|(name, count)| Some((name.clone(), *count, total(name).filter(|all| all < count)?)));
+    if sets.iter().all(|set| excess(set).is_some())
+        && let Some((name, count, all)) = sets.first().and_then(excess)
+    {
+        let detail = format!("{count} of {name} are more than the {all} that the cluster has");
+        return Err(Fault::new("too_many_licenses", "licenses", detail, format!("ask for at most {name}:{all}")));
+    }
+    Ok(sets.into_iter().filter(|set| excess(set).is_none()).collect())
 }
 
 /// What the job asks for, up to the partition's longest; else the partition's default, or less where limits allow no more.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use berth_model::NodeName;
 use berth_model::association::{AssociationKey, Terms};
+use berth_model::license::License;
 use berth_model::policy::{Partition, Policy, Qos};
 use berth_store::reservations::ReservationRow;
 use berth_store::{Db, StoreError};
@@ -16,6 +17,7 @@ pub struct Rules {
     pub partitions: Vec<Partition>,
     pub qos: Vec<Qos>,
     pub policy: Policy,
+    pub licenses: Vec<License>,
     pub reservations: Vec<ReservationRow>,
     /// Which of them have a node.
     pub reserved: HashMap<NodeName, Vec<usize>>,
@@ -84,11 +86,12 @@ impl Catalog {
         let partitions = self.db.partitions().await?.into_iter().map(|v| v.value).collect();
         let qos = self.db.qos_list().await?.into_iter().map(|v| v.value).collect();
         let reservations = self.db.reservations().await?;
+        let licenses = self.db.license_totals().await?;
         let mut reserved: HashMap<NodeName, Vec<usize>> = HashMap::new();
         for (i, row) in reservations.iter().enumerate() {
             row.nodes().into_iter().for_each(|node| reserved.entry(node).or_default().push(i));
         }
-        let rules = Arc::new(Rules { partitions, qos, policy: self.db.policy().await?.value, reservations, reserved });
+        let rules = Arc::new(Rules { partitions, qos, policy: self.db.policy().await?.value, licenses, reservations, reserved });
         *self.rules.lock().expect("no panic while the lock is held") = Some((Instant::now(), rules.clone()));
         Ok(rules)
     }

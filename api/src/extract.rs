@@ -86,7 +86,10 @@ pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         if inner.is_syntax() || inner.is_eof() {
             Problem::new(StatusCode::BAD_REQUEST, "invalid_json", format!("the body is not JSON: {inner}")).help("send one JSON document")
         } else {
-            let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_field", inner.to_string())
+            // Where in the body that is says the path.
+            let detail = inner.to_string();
+            let detail = detail.split_once(" at line ").map_or(detail.as_str(), |(what, _)| what);
+            let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_field", detail)
                 .help("the schema of this request is in /openapi.json, to be read at /docs");
             if path == "." { problem } else { problem.field(path) }
         }

@@ -44,6 +44,12 @@ struct ReservedLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LicenseLabels {
+    license: String,
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct CauseLabel {
     cause: String,
 }
@@ -63,6 +69,7 @@ pub struct ApiMetrics {
     nodes: Family<StateLabel, Gauge>,
     gpus: Family<GpuLabels, Gauge>,
     reserved: Family<ReservedLabels, Gauge>,
+    licenses: Family<LicenseLabels, Gauge>,
     connections: Family<StateLabel, Gauge>,
 }
 
@@ -81,6 +88,7 @@ impl Default for ApiMetrics {
         let nodes = Family::<StateLabel, Gauge>::default();
         let gpus = Family::<GpuLabels, Gauge>::default();
         let reserved = Family::<ReservedLabels, Gauge>::default();
+        let licenses = Family::<LicenseLabels, Gauge>::default();
         let connections = Family::<StateLabel, Gauge>::default();
         registry.register("http_request_seconds", "Time to answer requests, by operation and status", requests.clone());
         registry.register("job_submissions", "Jobs submitted through this replica", submissions.clone());
@@ -89,8 +97,20 @@ impl Default for ApiMetrics {
         registry.register("nodes", "Nodes by state", nodes.clone());
         registry.register("gpus", "GPUs by type and state", gpus.clone());
         registry.register("reserved", "What reservations that last have, by what is used and idle", reserved.clone());
+        registry.register("licenses", "Licences there are in all, and those in use", licenses.clone());
         registry.register("db_pool_connections", "Connections to Postgres", connections.clone());
-        ApiMetrics { registry: Mutex::new(registry), requests, submissions, launch_failures, jobs, nodes, gpus, reserved, connections }
+        ApiMetrics {
+            registry: Mutex::new(registry),
+            requests,
+            submissions,
+            launch_failures,
+            jobs,
+            nodes,
+            gpus,
+            reserved,
+            licenses,
+            connections,
+        }
     }
 }
 
@@ -145,6 +165,15 @@ impl ApiMetrics {
                 for (state, count) in [("used", used), ("idle", (all - used).max(0))] {
                     let labels = ReservedLabels { reservation: reservation.clone(), maint, resource, state };
                     self.reserved.get_or_create(&labels).set(count);
+                }
+            }
+        }
+        if let Ok(rows) = db.licenses().await {
+            self.licenses.clear();
+            for row in rows {
+                for (state, count) in [("total", i64::from(row.license.total)), ("used", row.used as i64)] {
+                    let labels = LicenseLabels { license: row.license.name.to_string(), state };
+                    self.licenses.get_or_create(&labels).set(count);
                 }
             }
         }

@@ -328,8 +328,8 @@ async fn terms_are_patched_with_etags_and_checked() {
         ("/v1/accounts/ml", json!({ "terms": { "priority": 5 } }), (403, "forbidden", "terms.priority")),
         (
             "/v1/accounts/ml",
-            json!({ "terms": { "limits": { "grp_tres": { "license/x": 1 } } } }),
-            (422, "unsupported_tres", "terms.limits.grp_tres"),
+            json!({ "terms": { "limits": { "max_tres_per_node": { "license/x": 1 } } } }),
+            (422, "unsupported_tres", "terms.limits.max_tres_per_node"),
         ),
         ("/v1/accounts/ml", json!({ "terms": { "grp_jobs": 1 } }), (422, "invalid_field", "terms.grp_jobs")),
         ("/v1/accounts/none", json!({}), (404, "not_found", "")),

@@ -95,6 +95,7 @@ async fn nodes_are_powered_up_for_jobs_and_down_when_idle() {
         (json!({ "name": "c3", "cpus": 0, "memory_bytes": 1 }), "cpus"),
         (json!({ "name": "c3", "cpus": 1, "memory_bytes": 0 }), "memory_bytes"),
         (json!({ "name": "c3", "cpus": 1, "memory_bytes": 1, "gpus": [8] }), "gpus"),
+        (json!({ "name": "c3", "cpus": 1, "memory_bytes": 1, "gpus": ["h100:0"] }), "gpus"),
         (json!({ "name": "c3", "cpus": 1, "memory_bytes": 1, "features": ["a b"] }), "features"),
     ] {
         let (status, problem) = stack.call("POST", "/v1/nodes", &site.admin, Some(body)).await;
@@ -148,6 +149,52 @@ async fn nodes_are_powered_up_for_jobs_and_down_when_idle() {
     // The one that was given up comes after all.
     let _failed = site.worker(&failed, &[]);
     until("it is in service", async || site.status(&failed).await != "down").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn orders_reach_nodes_that_are_on_their_way() {
+    let site = Site::start().await;
+    let stack = &site.stack;
+    let order = async |node: &str, verb: &str, body: Value| {
+        let (status, answer) = stack.call("POST", &format!("/v1/nodes/{node}:{verb}"), &site.admin, Some(body)).await;
+        (status, answer["code"].as_str().unwrap_or_default().to_owned())
+    };
+    let n1 = site.worker("n1", &[]);
+    site.until_status("n1", "idle").await;
+    assert_eq!(order("n1", "resume", json!({})).await, (409, "wrong_state".to_owned()));
+    assert_eq!(order("n1", "delete", json!({})).await, (409, "node_alive".to_owned()));
+    // One of several names cannot be declared: the others are.
+    let output = stack.berth(&site.admin, &["nodes", "create", "n1", "c[1-2]", "--cpus=2", "--memory=1GiB"]);
+    assert!(!output.status.success() && String::from_utf8_lossy(&output.stdout).contains("Node c2 is declared"), "{output:?}");
+    assert_eq!(order("c1", "reboot", json!({ "reason": "kernel" })).await, (409, "wrong_state".to_owned()));
+
+    // A job that is cancelled while its node powers up holds nothing any more.
+    let mut waiting = job(1, &["true"]);
+    waiting["nodelist"] = "c1".into();
+    let waiting = site.submit(waiting).await;
+    site.until_status("c1", "powering_up").await;
+    let told = stack.call("GET", &format!("/v1/jobs/{waiting}/explain"), &site.ann, None).await.1;
+    assert!(told["summary"].as_str().unwrap().ends_with("It waits for c1 to power up. Nothing held it."), "{told:#}");
+    stack.call("POST", &format!("/v1/jobs/{waiting}:cancel"), &site.ann, None).await;
+    assert_eq!(stack.job(&site.ann, waiting).await["state"], "cancelled");
+    // It is drained on its way, and turns round.
+    assert_eq!(order("c1", "drain", json!({ "reason": "cooling" })).await.0, 200);
+    assert_eq!(site.status("c1").await, "drained");
+    assert_eq!(order("c1", "powerDown", json!({})).await.0, 200);
+    until("the program is told", async || site.said("suspend") == ["c1"]).await;
+    assert!(site.said("resume-fail").is_empty());
+    // Drained nodes stay drained for the same reason when they come up, and when they were silent.
+    site.policy(json!({ "node_timeout_seconds": 2 })).await;
+    assert_eq!(order("n1", "drain", json!({ "reason": "disk" })).await.0, 200);
+    n1.kill();
+    let reason = async || stack.call("GET", "/v1/nodes/n1", &site.admin, None).await.1["reason"].clone();
+    site.until_status("n1", "down").await;
+    assert_eq!(reason().await, "disk; not responding");
+    let _n1 = site.worker("n1", &[]);
+    site.until_status("n1", "drained").await;
+    assert_eq!(reason().await, "disk");
+    // What has stopped can be forgotten.
+    assert_eq!(order("c2", "delete", json!({})).await.0, 204);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -79,6 +79,10 @@ async fn a_reservation_is_its_users_and_ends() {
         .await;
     assert_eq!((status, problem["code"].as_str()), (409, Some("nodes_unavailable")), "{problem:#}");
     assert!(problem["detail"].as_str().unwrap().contains("n1: reservation demo"), "{problem:#}");
+    for (people, missing) in [("tenants=nowhere", "no tenant nowhere"), ("accounts=acme/nothing", "no account nothing of tenant acme")] {
+        let unknown = refused(&stack.berth(&root, &["reservations", "create", "x", "duration=60", "nodes=n2", people]));
+        assert!(unknown.contains(missing), "{unknown}");
+    }
     // Who sees it.
     for (token, sees) in [(&root, true), (&ann, true), (&bob, false), (&eve, false)] {
         let (status, list) = stack.call("GET", "/v1/reservations", token, None).await;
@@ -120,7 +124,11 @@ async fn a_reservation_is_its_users_and_ends() {
 
     // It is not deleted under its jobs; when it goes, who waits for it is held and told.
     let in_use = refused(&stack.berth(&root, &["reservations", "delete", "demo"]));
-    assert!(in_use.contains("1 jobs run in reservation demo"), "{in_use}");
+    assert!(in_use.contains("a job runs in reservation demo"), "{in_use}");
+    for change in [&["Nodes=n2", "Flags=IGNORE_JOBS"][..], &["StartTime=now+1hour"]] {
+        let left = refused(&stack.berth(&root, &[&["reservations", "update", "demo"], change].concat()));
+        assert!(left.contains(&format!("job {own} runs in it on n1")), "{left}");
+    }
     let (status, stale) = {
         let request = stack.http.patch(format!("{}/v1/reservations/demo", stack.servers())).bearer_auth(&root).header("if-match", "\"99\"");
         let response = request.json(&json!({ "comment": "x" })).send().await.unwrap();
@@ -147,7 +155,9 @@ async fn a_magnetic_one_attracts_and_a_short_one_is_over_by_itself() {
     // Who may not use it stays out of it.
     let eve = stack.token("eve", "other", "user");
     let outside = stack.submit(&eve, &script("-t 5", "true"));
-    explained(&stack, &eve, outside, "reserved").await;
+    let why = explained(&stack, &eve, outside, "reserved").await;
+    assert_eq!((&why["verdicts"][0]["object"], &why["verdicts"][0]["holders"]), (&json!("reservation"), &Value::Null), "{why:#}");
+    assert!(!why.to_string().contains("pull"), "it is none of theirs: {why:#}");
     said(&stack.berth(&root, &["reservations", "update", "pull", "EndTime=now+4", "flags=MAGNETIC,NO_HOLD_JOBS_AFTER_END"]));
     stack.until_state(&eve, outside, "completed").await;
     until("it is gone", async || stack.call("GET", "/v1/reservations/pull", &root, None).await.0 == 404).await;

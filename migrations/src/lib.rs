@@ -7,6 +7,8 @@ mod arrays;
 mod decisions;
 mod fair_share;
 mod initial;
+mod licenses;
+mod node_reasons;
 mod power;
 mod preemption;
 mod reservations;
@@ -27,6 +29,8 @@ impl MigratorTrait for Migrator {
             Box::new(preemption::Migration),
             Box::new(reservations::Migration),
             Box::new(power::Migration),
+            Box::new(node_reasons::Migration),
+            Box::new(licenses::Migration),
             Box::new(arrays::Migration),
             Box::new(resize::Migration),
         ]

@@ -8,7 +8,7 @@ pub struct Migration;
 #[async_trait::async_trait]
 impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        manager.get_connection().execute_unprepared(include_str!("sql/0012_resize.sql")).await?;
+        manager.get_connection().execute_unprepared(include_str!("sql/0013_resize.sql")).await?;
         Ok(())
     }
 }

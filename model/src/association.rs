@@ -6,6 +6,7 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::quota::Quota;
 use crate::tres::{Charge, Tres, TresCounts};
 use crate::{Fault, JobId, Name};
 
@@ -152,28 +153,15 @@ impl Limits {
 
     /// `Err` if something counts that limits cannot count.
     pub fn check(&self) -> Result<(), Fault> {
-        let maps = [
-            ("grp_tres", &self.grp_tres),
-            ("grp_tres_minutes", &self.grp_tres_minutes),
-            ("grp_tres_run_minutes", &self.grp_tres_run_minutes),
-            ("max_tres_per_job", &self.max_tres_per_job),
-            ("max_tres_per_node", &self.max_tres_per_node),
-            ("max_tres_minutes_per_job", &self.max_tres_minutes_per_job),
-        ];
-        maps.into_iter().try_for_each(|(field, counts)| check_counts(&format!("limits.{field}"), counts))
-    }
-}
-
-/// No licences yet: no job can hold one.
-pub fn check_counts(field: &str, counts: &TresCounts) -> Result<(), Fault> {
-    match counts.keys().find(|tres| matches!(tres, Tres::License(_))) {
-        Some(tres) => Err(Fault::new(
-            "unsupported_tres",
-            field,
-            format!("{tres} cannot be limited: the cluster has no licences"),
-            "limit cpu, mem, node, gres/gpu, gres/gpu:TYPE or billing",
-        )),
-        None => Ok(()),
+        match self.max_tres_per_node.keys().find(|tres| matches!(tres, Tres::License(_))) {
+            Some(tres) => Err(Fault::new(
+                "unsupported_tres",
+                "limits.max_tres_per_node",
+                format!("{tres} is held by jobs, not on nodes"),
+                "limit it by max_tres_per_job or grp_tres",
+            )),
+            None => Ok(()),
+        }
     }
 }
 
@@ -188,6 +176,9 @@ pub struct Terms {
     pub priority: Option<u32>,
     #[serde(skip_serializing_if = "Limits::is_empty")]
     pub limits: Limits,
+    /// A tenant's guarantee, and what it borrows and lends; of no meaning below tenants.
+    #[serde(skip_serializing_if = "Quota::is_empty")]
+    pub quota: Quota,
     /// Running jobs of each user below it; the nearest association that says something counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_jobs: Option<u32>,

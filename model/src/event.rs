@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::association::{Association, UsageRow};
 use crate::dependency::DependencyStatus;
+use crate::license::{License, LicenseCounts};
 use crate::node::Node;
 use crate::policy::{Partition, Policy, Qos};
 use crate::preemption::{Claim, Preempted};
@@ -16,6 +17,7 @@ use crate::resize::PastCharge;
 use crate::resources::{NodeAllocation, Shape};
 use crate::state::{Hold, JobState};
 use crate::tres::Charge;
+use crate::validate::Choice;
 use crate::{Indices, JobId, Name, NodeName, Seconds};
 
 /// A change of the world.
@@ -46,6 +48,8 @@ pub enum Event {
     RecentRuns(RecentRuns),
     /// All reservations there are; those not among them are gone.
     Reservations(Vec<Reservation>),
+    /// All licences there are; those not among them are gone.
+    Licenses(Vec<License>),
 }
 
 /// How long a user's last jobs ran, whatever ended them: what run times are predicted from. Where none is told, a job is taken to run up to its time limit.
@@ -86,8 +90,11 @@ pub struct JobSnapshot {
     pub nice: i32,
     /// An operator's own part of the priority.
     pub site_factor: i32,
-    /// Feature expression of `constraint`: any of these sets of features.
+    /// Feature expression of `constraint`, where that is about each node by itself: any of these sets of features.
     pub constraint: Option<Vec<BTreeSet<String>>>,
+    /// Otherwise: it gets one of these, of equal starts the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Choice>,
     /// All of these must be among the chosen.
     pub required_nodes: BTreeSet<NodeName>,
     /// The user's `exclude`, and nodes that failed this job.
@@ -111,6 +118,9 @@ pub struct JobSnapshot {
     /// Reservations that it names: it starts in one of them, the first of equals in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reservations: Vec<Name>,
+    /// Licences that it holds while it runs: any one of these sets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub licenses: Vec<LicenseCounts>,
 }
 
 fn is_zero(count: &u32) -> bool {

@@ -46,9 +46,12 @@ pub struct JobSpec {
     /// The job must have ended by this instant, or it is removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
-    /// Features that each node must have: `a&b`, `a|b`.
+    /// Features of its nodes: of each `a&b`, `a|b`; the same of all nodes `[a|b]`; of so many `[a*2&b*4]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub constraint: Option<String>,
+    /// Features that its nodes should have besides if that costs no time, in the same form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefer: Option<String>,
     /// Nodes to use, all of them, in host-list form `n[1-4,7]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodelist: Option<String>,
@@ -76,7 +79,7 @@ pub struct JobSpec {
     pub comment: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wckey: Option<String>,
-    /// Slurm's form: `matlab:2,ansys`.
+    /// Licences to hold while it runs: all of `matlab:2,ansys`, or any one of `matlab:2|comsol`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub licenses: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

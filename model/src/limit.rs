@@ -25,6 +25,8 @@ pub enum Scope {
         tenant: Name,
         account: Name,
     },
+    /// All tenants of a cohort.
+    Cohort(Name),
 }
 
 /// What of them is measured.
@@ -83,6 +85,7 @@ impl fmt::Display for Scope {
             Scope::Qos(qos) => write!(f, "qos/{qos}"),
             Scope::QosUser { qos, tenant, user } => write!(f, "qos/{qos} for user {tenant}/{user}"),
             Scope::QosAccount { qos, tenant, account } => write!(f, "qos/{qos} for account {tenant}/{account}"),
+            Scope::Cohort(name) => write!(f, "cohort/{name}"),
         }
     }
 }
@@ -196,6 +199,11 @@ impl<'a> Finder<'a> {
     fn resources(&mut self) {
         self.group(Measure::TresMinutes, ["qos_group_tres_minutes", "assoc_group_tres_minutes"], |l| &l.grp_tres_minutes);
         self.group(Measure::Tres, ["qos_group_tres", "assoc_group_tres"], |l| &l.grp_tres);
+        if let Some((tenant, terms)) = self.chain.last() {
+            for (tres, limit) in terms.quota.most() {
+                self.push(Measure::Tres(tres), Scope::Association((*tenant).clone()), limit, "tenant_quota");
+            }
+        }
         self.group(Measure::TresRunMinutes, ["qos_group_tres_run_minutes", "assoc_group_tres_run_minutes"], |l| &l.grp_tres_run_minutes);
         self.single(Measure::JobTresMinutes, ["qos_max_tres_minutes_per_job", "assoc_max_tres_minutes_per_job"], |l| {
             &l.max_tres_minutes_per_job

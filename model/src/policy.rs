@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::array::MAX_ARRAY_TASKS;
 use crate::association::Limits;
 use crate::preemption::{PreemptBy, PreemptMode};
+use crate::quota::Reclaim;
 use crate::state::PartitionState;
 use crate::tres::{Tres, TresCounts, Weight};
 use crate::{Bytes, Name, Seconds};
@@ -338,6 +339,8 @@ pub struct Policy {
     pub decision_keep_seconds: Seconds,
     /// By what jobs may preempt others.
     pub preempt_by: PreemptBy,
+    /// Whether what a tenant has lent to its cohort is taken back by preemption.
+    pub reclaim: Reclaim,
     /// What becomes of preempted jobs, where neither QOS nor partition say.
     pub preempt_mode: PreemptMode,
     /// A job is safe for so long after it started.
@@ -453,6 +456,7 @@ impl Default for Policy {
             requeue_delay_seconds: 5,
             decision_keep_seconds: 2 * 86_400,
             preempt_by: PreemptBy::Off,
+            reclaim: Reclaim::Any,
             preempt_mode: PreemptMode::Requeue,
             preempt_exempt_seconds: 0,
             reservation_overrun_seconds: None,

@@ -269,8 +269,28 @@ pub struct ReserveGround {
     pub nodes: Vec<Arc<Node>>,
     pub partitions: Vec<Partition>,
     pub reservations: Vec<Reservation>,
-    /// Jobs on nodes, until their time limits.
-    pub busy: Vec<(NodeName, JobId, Timestamp)>,
+    /// Jobs on nodes.
+    pub busy: Vec<Busy>,
+}
+
+impl ReserveGround {
+    /// The same, if what runs on these nodes were no obstacle: a reservation that has them already keeps them.
+    pub fn without(&self, kept: &BTreeSet<NodeName>) -> ReserveGround {
+        let mut ground = self.clone();
+        ground.busy.retain(|busy| !kept.contains(&busy.node));
+        ground
+    }
+}
+
+/// A job on a node.
+#[derive(Clone, Debug)]
+pub struct Busy {
+    pub node: NodeName,
+    pub job: JobId,
+    /// When its time limit ends it.
+    pub until: Timestamp,
+    /// The reservation in which it runs.
+    pub reservation: Option<Name>,
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ mod place;
 mod resources;
 mod text;
 
-pub use constraint::parse_constraint;
+pub use constraint::{Choice, NodeCount, parse_choices, parse_constraint, preferred};
 
 pub const MAX_SCRIPT_BYTES: usize = 4 << 20;
 pub const MAX_ENVIRONMENT_BYTES: usize = 1 << 20;
@@ -209,9 +209,23 @@ fn check_times(spec: &JobSpec, faults: &mut Faults) {
     }
 }
 
+/// Nodes that are counted by their features are among the job's.
+fn check_counts(spec: &JobSpec, choices: &[Choice], faults: &mut Faults) {
+    let Some(most) = spec.resources.max_nodes.or(spec.resources.nodes) else { return };
+    if let Some(over) = choices.iter().map(Choice::counted).find(|counted| *counted > most) {
+        faults.add(
+            "invalid_constraint",
+            "constraint",
+            format!("the expression counts {over} nodes, and the job has {most} at most"),
+            "lower the counts, or ask for more nodes",
+        );
+    }
+}
+
 fn check_nodes(spec: &JobSpec, faults: &mut Faults) {
-    if let Some(text) = &spec.constraint {
-        faults.take("constraint", parse_constraint(text));
+    match preferred(spec.prefer.as_deref(), spec.constraint.as_deref()) {
+        Err(fault) => faults.0.push(fault),
+        Ok(choices) => check_counts(spec, &choices, faults),
     }
     let mut listed = |field: &str, text: &Option<String>| {
         let names = faults.take(field, hostlist::expand(text.as_ref()?))?;

@@ -446,8 +446,8 @@ fn versioned<T: DeserializeOwned>(spec: serde_json::Value, version: i64) -> Resu
     Ok(Versioned { value: serde_json::from_value(spec)?, version })
 }
 
-/// Inserts or replaces a named spec in `partitions` or `qos`.
-async fn put_spec<T: Serialize>(
+/// Inserts or replaces a named spec in `partitions`, `qos` or `licenses`.
+pub(crate) async fn put_spec<T: Serialize>(
     tx: &mut sqlx::PgConnection,
     table: &str,
     name: &str,

@@ -23,7 +23,7 @@ use crate::db::At;
 use crate::jobs::array::indices_of;
 use crate::jobs::submit::Planning;
 use crate::{Db, StoreError};
-use crate::{reservations, shares, usage};
+use crate::{licenses, reservations, shares, usage};
 
 /// How far the feed has been read: the transaction id below which all is known, as text of `xid8`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Db {
         Ok((events, Position { xid, seq: 0 }))
     }
 
-    /// The cluster as it stands, without its jobs: policy, partitions, QOS, nodes.
+    /// The cluster as it stands, without its jobs: policy, partitions, QOS, nodes, licences.
     pub async fn cluster(&self) -> Result<Vec<Event>, StoreError> {
         let mut tx = self.pool.begin().await?;
         sqlx::query("set transaction isolation level repeatable read read only").execute(&mut *tx).await?;
@@ -96,13 +96,14 @@ impl Db {
         let mut changed_jobs = BTreeSet::new();
         let mut changed_nodes = BTreeSet::new();
         let mut changed_tenants = BTreeSet::new();
-        let (mut is_policy_changed, mut are_reservations_changed) = (false, false);
+        let (mut is_policy_changed, mut are_reservations_changed, mut are_licenses_changed) = (false, false, false);
         for row in &rows {
             changed_jobs.extend(row.job_id);
             changed_nodes.extend(row.node.clone().filter(|_| row.kind.starts_with("node.")));
             changed_tenants.extend(row.tenant.clone().filter(|_| row.kind == "shares.changed"));
             is_policy_changed |= row.kind.starts_with("policy.");
             are_reservations_changed |= row.kind == "reservation.changed";
+            are_licenses_changed |= row.kind == "license.changed";
         }
         let mut events = Vec::new();
         if is_policy_changed {
@@ -112,6 +113,9 @@ impl Db {
         }
         if are_reservations_changed {
             events.push(reservations::event(&mut connection).await?);
+        }
+        if are_licenses_changed {
+            events.push(licenses::event(&mut connection).await?);
         }
         if !changed_tenants.is_empty() {
             let names: Vec<String> = changed_tenants.into_iter().collect();
@@ -158,6 +162,7 @@ async fn cluster(connection: &mut PgConnection) -> Result<Vec<Event>, StoreError
     events.extend(qos(connection).await?);
     events.extend(shares::associations(connection, None).await?);
     events.extend(nodes(connection, None).await?);
+    events.push(licenses::event(connection).await?);
     Ok(events)
 }
 
@@ -346,6 +351,7 @@ impl LiveJob {
             nice: self.nice,
             site_factor: self.site_factor,
             constraint: planning.constraint,
+            choices: planning.choices,
             required_nodes: planning.required_nodes,
             excluded_nodes,
             is_expedited: self.is_expedited,
@@ -361,6 +367,7 @@ impl LiveJob {
             attempt,
             claim: self.claim.map(|c| c.0),
             reservations: planning.reservations,
+            licenses: planning.licenses,
         })
     }
 }

@@ -89,6 +89,7 @@ impl PastRow {
             nice: self.nice,
             site_factor: self.site_factor,
             constraint: planning.constraint,
+            choices: planning.choices,
             required_nodes: planning.required_nodes,
             excluded_nodes: planning.excluded_nodes,
             is_expedited: false,
@@ -100,6 +101,7 @@ impl PastRow {
             attempt: None,
             claim: None,
             reservations: Vec::new(),
+            licenses: planning.licenses,
         };
         let (started, ended) = (self.start_time.0, self.end_time.0.max(self.start_time.0));
         Ok(PastJob { job, started, ended, restarts: self.restarts.max(0) as u32, lost_seconds: self.lost.max(0) as u64 })

@@ -15,6 +15,7 @@ pub mod history;
 pub mod jobs;
 pub mod keys;
 pub mod lease;
+pub mod licenses;
 pub mod logs;
 mod lost;
 pub mod nodes;

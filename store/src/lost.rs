@@ -138,7 +138,7 @@ async fn is_kept(tx: &mut PgConnection, job: i64, attempt: i32, node: &str) -> R
 async fn give_up(tx: &mut PgConnection, node: &str, held: Held, reason: &str) -> Result<Vec<String>, StoreError> {
     // What an operator has set down stays so when it is heard again.
     sqlx::query(
-        "update nodes set reason = case when is_down then reason else $2 end, reason_is_health = case when is_down then reason_is_health else true end,
+        "update nodes set reason = case when is_down then reason else coalesce(drain_reason || '; ', '') || $2 end, reason_is_health = case when is_down then reason_is_health else true end,
              is_down = true, version = version + 1 where name = $1",
     )
     .bind(node)

@@ -59,14 +59,15 @@ impl NodeRow {
         let is_busy = !self.jobs.is_empty();
         match () {
             () if self.is_down => "down",
+            // Of one that is drained as well as powered down, the first is what an operator has to take back.
+            () if has(NodeFlag::Fail) && is_busy => "failing",
+            () if has(NodeFlag::Fail) => "fail",
+            () if has(NodeFlag::Drain) && is_busy && !has(NodeFlag::RebootIssued) => "draining",
+            () if has(NodeFlag::Drain) && !has(NodeFlag::RebootIssued) => "drained",
             () if has(NodeFlag::PoweringDown) => "powering_down",
             () if has(NodeFlag::PoweringUp) => "powering_up",
             () if has(NodeFlag::PoweredDown) => "powered_down",
             () if has(NodeFlag::RebootIssued) => "rebooting",
-            () if has(NodeFlag::Fail) && is_busy => "failing",
-            () if has(NodeFlag::Fail) => "fail",
-            () if has(NodeFlag::Drain) && is_busy => "draining",
-            () if has(NodeFlag::Drain) => "drained",
             () if has(NodeFlag::Maintenance) => "maintenance",
             () if self.last_seen.is_none() => "unknown",
             () if self.completing == self.jobs.len() as i64 && is_busy => "completing",
@@ -112,19 +113,28 @@ impl Db {
         Ok(())
     }
 
-    /// Takes back drain, fail and down. A node that is truly silent goes down again by itself.
+    /// Takes back drain, fail and down. A node that is truly silent goes down again by itself. `Conflict` if there is nothing to take back.
     pub async fn resume_node(&self, name: &str, by: &str) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
-        let found = sqlx::query(
+        let is_out: Option<bool> =
+            sqlx::query_scalar("select is_down or flags && array['drain', 'fail'] from nodes where name = $1 for update")
+                .bind(name)
+                .fetch_optional(&mut *tx)
+                .await?;
+        if !is_out.ok_or_else(|| StoreError::NotFound(format!("node {name}")))? {
+            return Err(StoreError::Conflict {
+                code: "wrong_state",
+                detail: format!("node {name} is not down, drained or failing"),
+                help: "berth nodes shows its state; there is nothing to take back".to_owned(),
+            });
+        }
+        sqlx::query(
             "update nodes set is_down = false, flags = array_remove(array_remove(flags, 'drain'), 'fail'), reason = null, reason_is_health = false,
-                 version = version + 1 where name = $1",
+                 drain_reason = null, drained_by_health = false, version = version + 1 where name = $1",
         )
         .bind(name)
         .execute(&mut *tx)
         .await?;
-        if found.rows_affected() == 0 {
-            return Err(StoreError::NotFound(format!("node {name}")));
-        }
         let mut nodes = vec![name.to_owned()];
         settle::bump_nodes(&mut tx, &mut nodes).await?;
         tell(&mut tx, "node.resumed", name, serde_json::json!({ "by": by })).await?;
@@ -162,7 +172,7 @@ impl Db {
         Ok(())
     }
 
-    /// Removes a node that runs nothing. `Conflict` if jobs still hold it.
+    /// Removes a node that runs nothing. `Conflict` if jobs still hold it, or its worker lives and would register it again.
     pub async fn delete_node(&self, name: &str, by: &str) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
         let found: Option<String> =
@@ -177,6 +187,19 @@ impl Db {
                 code: "node_in_use",
                 detail: format!("jobs still run on node {name}"),
                 help: "drain the node and delete it when its jobs have ended".to_owned(),
+            });
+        }
+        let heard_seconds: Option<i64> =
+            sqlx::query_scalar("select extract(epoch from now() - last_seen)::bigint from node_contacts where node = $1")
+                .bind(name)
+                .fetch_optional(&mut *tx)
+                .await?;
+        let silence = 2 * self.worker_settings().await?.heartbeat_seconds as i64;
+        if let Some(seconds) = heard_seconds.filter(|seconds| *seconds <= silence) {
+            return Err(StoreError::Conflict {
+                code: "node_alive",
+                detail: format!("the worker of node {name} was heard {seconds} seconds ago and would register it again"),
+                help: format!("stop the worker first; {silence} seconds later the node can be deleted"),
             });
         }
         sqlx::query("delete from nodes where name = $1").bind(name).execute(&mut *tx).await?;
@@ -220,8 +243,9 @@ impl Db {
 /// Sets the drain flag. `false` if there is no such node. `by_health`: the node asked for it itself and may take it back.
 pub(crate) async fn drain(tx: &mut PgConnection, node: &str, reason: &str, by_health: bool) -> Result<bool, StoreError> {
     let found = sqlx::query(
-        "update nodes set reason_is_health = case when flags @> array[$3] then reason_is_health and $4 else $4 end,
-             flags = case when flags @> array[$3] then flags else array_append(flags, $3) end, reason = $2, version = version + 1 where name = $1",
+        "update nodes set drained_by_health = case when flags @> array[$3] then drained_by_health and $4 else $4 end,
+             flags = case when flags @> array[$3] then flags else array_append(flags, $3) end, drain_reason = $2,
+             reason = case when is_down and reason <> $2 then $2 || '; ' || reason else $2 end, version = version + 1 where name = $1",
     )
     .bind(node)
     .bind(reason)

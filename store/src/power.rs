@@ -54,13 +54,25 @@ impl Db {
         Ok(query.push(" order by n.name").build_query_as().fetch_all(&self.pool).await?)
     }
 
+    /// Those of `nodes` that are powered down or on their way down or up, by name.
+    pub async fn nodes_not_up(&self, nodes: &[String]) -> Result<Vec<String>, StoreError> {
+        Ok(sqlx::query_scalar(
+            "select name from nodes where name = any($1) and flags && array['powering_down', 'powered_down', 'powering_up'] order by name",
+        )
+        .bind(nodes)
+        .fetch_all(&self.pool)
+        .await?)
+    }
+
     /// Begins to power down those of `nodes` that hold nothing. Returns them.
     pub async fn begin_power_down(&self, epoch: Epoch, nodes: &[String]) -> Result<Vec<String>, StoreError> {
         self.move_nodes(
             epoch,
             nodes,
-            "flags = array_append(array_remove(flags, 'power_down'), 'powering_down')",
-            "not n.flags && array['powering_down', 'powered_down', 'powering_up'] and not exists (select from assignments a where a.node = n.name)",
+            "flags = array_append(array_remove(array_remove(array_remove(flags, 'power_down'), 'power_up'), 'powering_up'), 'powering_down')",
+            // One that is on its way up turns round only if it was asked to.
+            "not n.flags && array['powering_down', 'powered_down'] and not (n.flags @> array['powering_up'] and not n.flags @> array['power_down'])
+                 and not exists (select from assignments a where a.node = n.name)",
             "node.powering_down",
         )
         .await
@@ -138,8 +150,11 @@ impl Db {
     /// Asks for a reboot once the node is idle; `asap` drains it for that. `Conflict` if one was asked for already, or the node is not up.
     pub async fn ask_reboot(&self, name: &str, reboot: &NodeReboot, by: &str) -> Result<(), StoreError> {
         let query = sqlx::query(
+            // One that was drained before stays so afterwards.
             "update nodes set flags = array_append(case when $3 and not flags @> array['drain'] then array_append(flags, 'drain') else flags end, 'reboot'),
-                 reboot = $2, reason = case when $3 then $4 else reason end, version = version + 1
+                 reboot = $2 || jsonb_build_object('asap', $3 and not flags @> array['drain']),
+                 drain_reason = case when $3 and not flags @> array['drain'] then $4 else drain_reason end,
+                 reason = case when $3 and not flags @> array['drain'] then $4 else reason end, version = version + 1
              where name = $1 and not flags && array['reboot', 'powered_down', 'powering_down', 'powering_up']",
         )
         .bind(name)
@@ -212,6 +227,24 @@ impl Db {
     }
 }
 
+/// Ends an attempt that was told to stop while it waited for nodes to power up: none of its nodes was told of it yet. The caller holds the
+/// job's row.
+pub(crate) async fn drop_waiting(tx: &mut PgConnection, job: i64, attempt: i32) -> Result<(), StoreError> {
+    let dropped = sqlx::query(
+        "delete from assignments s using attempts a where a.job_id = $1 and a.attempt = $2 and s.job_id = $1 and s.attempt = $2
+             and a.started_at is null and exists (select from nodes n where n.name = any(a.nodes)
+                 and n.flags && array['powering_down', 'powered_down', 'powering_up'])",
+    )
+    .bind(job)
+    .bind(attempt)
+    .execute(&mut *tx)
+    .await?;
+    if dropped.rows_affected() > 0 {
+        settle::settle_attempts(tx, &[(job, attempt)]).await?;
+    }
+    Ok(())
+}
+
 /// A node has registered: it is up. `is_new_boot`: its machine has been started since it last did.
 pub(crate) async fn arrived(tx: &mut PgConnection, node: &str, is_new_boot: bool) -> Result<(), StoreError> {
     sqlx::query(
@@ -226,6 +259,7 @@ pub(crate) async fn arrived(tx: &mut PgConnection, node: &str, is_new_boot: bool
             "update nodes set power_since = null, reboot = null,
                  is_down = is_down or coalesce((reboot->>'stays_down')::boolean, false),
                  reason = case when (reboot->>'stays_down')::boolean then reboot->>'reason' when (reboot->>'asap')::boolean then null else reason end,
+                 drain_reason = case when (reboot->>'asap')::boolean then null else drain_reason end,
                  flags = array_remove(array_remove(case when (reboot->>'asap')::boolean then array_remove(flags, 'drain') else flags end,
                      'reboot'), 'reboot_issued')
              where name = $1 and flags @> array['reboot_issued']",

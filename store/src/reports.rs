@@ -482,8 +482,9 @@ impl Desk<'_> {
 
     async fn healthy(&mut self) -> Result<bool, StoreError> {
         let cleared = sqlx::query(
-            "update nodes set flags = array_remove(flags, 'drain'), reason = null, reason_is_health = false, version = version + 1
-             where name = $1 and reason_is_health and flags @> array['drain']",
+            "update nodes set flags = array_remove(flags, 'drain'), reason = case when is_down then reason end, drain_reason = null,
+                 drained_by_health = false, version = version + 1
+             where name = $1 and drained_by_health and flags @> array['drain']",
         )
         .bind(self.node)
         .execute(&mut *self.tx)

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use berth_model::event::Event;
-use berth_model::reservation::{Reservation, ReservationFlag, ReservationSpec, ReserveGround, ReservedPart, Window, nodes_of};
+use berth_model::reservation::{Busy, Reservation, ReservationFlag, ReservationSpec, ReserveGround, ReservedPart, Window, nodes_of};
 use berth_model::state::Hold;
 use berth_model::step::StopReason;
-use berth_model::{JobId, NodeName};
+use berth_model::{JobId, Name, NodeName};
 use jiff::Timestamp;
 use sqlx::postgres::PgConnection;
 use sqlx::types::Json;
@@ -131,15 +131,16 @@ async fn ground(tx: &mut PgConnection) -> Result<ReserveGround, StoreError> {
             _ => {}
         }
     }
-    let busy: Vec<(String, i64, At)> = sqlx::query_as(
-        "select s.node, s.job_id, coalesce(a.started_at, a.allocated_at) + j.time_limit * interval '1 second'
+    let busy: Vec<(String, i64, At, Option<String>)> = sqlx::query_as(
+        "select s.node, s.job_id, coalesce(a.started_at, a.allocated_at) + j.time_limit * interval '1 second', a.reservation
          from assignments s join attempts a on a.job_id = s.job_id and a.attempt = s.attempt join jobs j on j.job_id = s.job_id
          order by s.node, s.job_id",
     )
     .fetch_all(tx)
     .await?;
-    for (node, job, until) in busy {
-        ground.busy.push((feed::node_name(&node)?, JobId(job as u64), until.0));
+    for (node, job, until, reservation) in busy {
+        let reservation = reservation.and_then(|name| Name::new(name).ok());
+        ground.busy.push(Busy { node: feed::node_name(&node)?, job: JobId(job as u64), until: until.0, reservation });
     }
     Ok(ground)
 }
@@ -235,7 +236,10 @@ impl Db {
         if found.running > 0 {
             return Err(StoreError::Conflict {
                 code: "reservation_in_use",
-                detail: format!("{} jobs run in reservation {name}", found.running),
+                detail: match found.running {
+                    1 => format!("a job runs in reservation {name}"),
+                    count => format!("{count} jobs run in reservation {name}"),
+                },
                 help: "wait until they have ended, or cancel them first".to_owned(),
             });
         }

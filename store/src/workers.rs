@@ -106,7 +106,7 @@ impl Db {
                  drivers = $5, worker_version = $6, clock_skew_ms = $7, registered_at = now(), version = n.version + 1, machine_boot = $8,
                  provider = case when n.provider = 'cloud' then 'cloud' else 'worker' end,
                  is_down = n.is_down and not n.reason_is_health,
-                 reason = case when n.is_down and n.reason_is_health and not n.flags @> array['drain'] then null else n.reason end",
+                 reason = case when n.is_down and n.reason_is_health then n.drain_reason else n.reason end",
         )
         .bind(register.node.as_str())
         .bind(Json(&register.inventory))
@@ -152,7 +152,7 @@ impl Db {
         if was_lost {
             let mut tx = self.pool.begin().await?;
             sqlx::query(
-                "update nodes set is_down = false, reason = case when flags @> array['drain'] then reason end, version = version + 1
+                "update nodes set is_down = false, reason = drain_reason, version = version + 1
                  where name = $1 and is_down and reason_is_health",
             )
             .bind(node)

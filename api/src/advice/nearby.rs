@@ -39,7 +39,7 @@ pub fn changes(spec: &JobSpec, partition: &str, qos: &str, rules: &Rules, gpu_ty
     for (words, patch) in gpus(spec, gpu_types) {
         add(words, patch, Family::None);
     }
-    for nodes in halves(spec.resources.nodes.unwrap_or(1)) {
+    for nodes in fewer(spec.resources.nodes.unwrap_or(1)) {
         let mut resources = json!({ "nodes": nodes, "max_nodes": null });
         // With tasks on each node, fewer nodes mean fewer tasks.
         if let (Some(_), Some(on_node)) = (spec.resources.tasks, spec.resources.tasks_per_node) {
@@ -51,9 +51,10 @@ pub fn changes(spec: &JobSpec, partition: &str, qos: &str, rules: &Rules, gpu_ty
     changes
 }
 
-/// Half as many, a quarter, down to one; at most four.
-fn halves(nodes: u32) -> impl Iterator<Item = u32> {
-    std::iter::successors(Some(nodes / 2), |nodes| Some(nodes / 2)).take_while(|nodes| *nodes > 0).take(4)
+/// One node less after the other; of many nodes an eighth of them less.
+fn fewer(nodes: u32) -> impl Iterator<Item = u32> {
+    let parts = nodes.min(8);
+    (1..parts).rev().map(move |part| (u64::from(nodes) * u64::from(part) / u64::from(parts)) as u32)
 }
 
 /// The same GPUs of each other type, and of any.
@@ -84,6 +85,13 @@ mod tests {
     use berth_model::resources::ResourceRequest;
 
     #[test]
+    fn fewer_nodes_are_tried_one_by_one_or_by_eighths() {
+        for (nodes, tried) in [(1, vec![]), (4, vec![3, 2, 1]), (8, vec![7, 6, 5, 4, 3, 2, 1]), (100, vec![87, 75, 62, 50, 37, 25, 12])] {
+            assert_eq!(fewer(nodes).collect::<Vec<u32>>(), tried);
+        }
+    }
+
+    #[test]
     fn nearby_changes_are_small_ones() {
         let name = |text: &str| Name::new(text).unwrap();
         let rules = Rules {
@@ -108,6 +116,8 @@ mod tests {
                 ("the QOS high", json!({ "qos": "high" })),
                 ("GPUs of the type a100", json!({ "resources": { "gpus_per_node": { "type": "a100", "count": 4 } } })),
                 ("GPUs of any type", json!({ "resources": { "gpus_per_node": { "type": null, "count": 4 } } })),
+                ("4 nodes", json!({ "resources": { "nodes": 4, "max_nodes": null, "tasks": 8 } })),
+                ("3 nodes", json!({ "resources": { "nodes": 3, "max_nodes": null, "tasks": 6 } })),
                 ("2 nodes", json!({ "resources": { "nodes": 2, "max_nodes": null, "tasks": 4 } })),
                 ("1 node", json!({ "resources": { "nodes": 1, "max_nodes": null, "tasks": 2 } })),
             ]

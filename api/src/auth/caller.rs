@@ -132,7 +132,7 @@ impl FromRequestParts<App> for Caller {
                 "tenant_suspended",
                 format!("tenant {tenant} is suspended or does not exist"),
             )
-            .help("ask the platform's administrator"));
+            .help("ask the platform's administrator, who makes tenants with `berth tenants set NAME` (POST /v1/tenants)"));
         }
         Ok(caller)
     }

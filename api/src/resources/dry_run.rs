@@ -12,7 +12,8 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::explain::{self, Ahead};
+use super::explain::{self, Ahead, words};
+use super::reservations;
 use super::submit::{read_job, require_submitter, split_query};
 use crate::App;
 use crate::admission::admit;
@@ -62,7 +63,10 @@ async fn dry_run(State(app): State<App>, caller: Caller, request: Request) -> An
     let body = extract::read(request, &app).await?;
     let (spec, warnings) = read_job(&headers, &body, &options)?;
     let job = admit(&app, &caller, &tenant, spec).await?;
-    let (answer, as_of) = app.forecasts.ask(app.db.rehearse(&job).await?).await?;
+    let (mut answer, as_of) = app.forecasts.ask(app.db.rehearse(&job).await?).await?;
+    if let Some(verdict) = &mut answer.verdict {
+        reservations::conceal(&app, &caller, &mut verdict.verdicts).await?;
+    }
     let ahead = match &answer.verdict {
         Some(verdict) => explain::ahead(&app, &tenant, verdict).await?,
         None => Vec::new(),
@@ -73,7 +77,7 @@ async fn dry_run(State(app): State<App>, caller: Caller, request: Request) -> An
 fn tell(answer: DryRun, as_of: Timestamp, ahead: Vec<Ahead>, warnings: Vec<Fault>) -> DryRunAnswer {
     let planned_start = answer.planned_start(as_of);
     let nodes = planned_start.as_ref().map(|planned| planned.nodes.as_str()).unwrap_or_default();
-    let waits = answer.verdict.as_ref().map(explain::summary);
+    let waits = answer.verdict.as_ref().map(words::summary);
     let summary = match (answer.starts.len(), waits) {
         (0, waits) => waits.unwrap_or_else(|| "It waits for its turn.".to_owned()),
         (1, None) => format!("It would start at once on {nodes}."),

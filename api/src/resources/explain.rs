@@ -1,5 +1,7 @@
 //! Why a job waits, or why it ran when and where it did. The verdicts are the engine's own, as the last plan made them.
 
+pub(super) mod words;
+
 use axum::Json;
 use axum::extract::State;
 use berth_model::JobRef;
@@ -13,7 +15,9 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use self::words::{headline, past, summary};
 use super::jobs::{fold_nodes, lookup};
+use super::reservations;
 use crate::App;
 use crate::advice::{self, Advice};
 use crate::auth::{Action, Caller};
@@ -122,21 +126,28 @@ async fn explain(
 ) -> Answer<Json<Explanation>> {
     let row = lookup(&app, &caller, job, Action::Read).await?;
     let state = row.state()?;
-    let mut explanation = if state == JobState::Pending { pending(&app, &row).await? } else { started(&app, &row, state).await? };
+    let mut explanation =
+        if state == JobState::Pending { pending(&app, &caller, &row).await? } else { started(&app, &caller, &row, state).await? };
     if state == JobState::Pending && query.advice == Some(true) {
         explanation.advice = Some(advice::advise(&app, &caller, &row).await?);
     }
     Ok(Json(preemption(&app, &row, explanation).await?))
 }
 
-async fn pending(app: &App, row: &JobRow) -> Answer<Explanation> {
+async fn pending(app: &App, caller: &Caller, row: &JobRow) -> Answer<Explanation> {
     let job_id = row.job_id as u64;
-    let Some((verdict, as_of)) = app.db.job_verdict(job_id).await? else {
+    let Some((mut verdict, as_of)) = app.db.job_verdict(job_id).await? else {
         let summary = "It was submitted just now; the scheduler has not looked at it yet.".to_owned();
         return Ok(Explanation::of(job_id, JobState::Pending, summary));
     };
+    reservations::conceal(app, caller, &mut verdict.verdicts).await?;
     let ahead = ahead(app, &row.tenant, &verdict).await?;
-    let summary = summary(&verdict);
+    let mut summary = summary(&verdict);
+    // Why it is here again.
+    let last = app.db.attempts(job_id).await?.pop();
+    if let Some(failure) = last.filter(|last| last.ended_at.is_some()).and_then(|last| last.failure) {
+        summary.push_str(&format!(" Its last start failed: {failure}."));
+    }
     Ok(Explanation {
         as_of: as_of.0,
         verdicts: verdict.verdicts,
@@ -148,7 +159,7 @@ async fn pending(app: &App, row: &JobRow) -> Answer<Explanation> {
 }
 
 /// A job that runs, has run, or ended without.
-async fn started(app: &App, row: &JobRow, state: JobState) -> Answer<Explanation> {
+async fn started(app: &App, caller: &Caller, row: &JobRow, state: JobState) -> Answer<Explanation> {
     let job_id = row.job_id as u64;
     let nodes = row.nodes.as_deref().map(fold_nodes).transpose()?.unwrap_or_default();
     let mut summary = match (row.start_time, &row.reason) {
@@ -157,13 +168,22 @@ async fn started(app: &App, row: &JobRow, state: JobState) -> Answer<Explanation
         (None, Some(reason)) => format!("It is {state}: {reason}."),
         (None, None) => format!("It is {state}."),
     };
+    if state == JobState::Allocated {
+        let coming = app.db.nodes_not_up(row.nodes.as_deref().unwrap_or_default()).await?;
+        if !coming.is_empty() {
+            summary.push_str(&format!(" It waits for {} to power up.", fold_nodes(&coming)?));
+        }
+    }
     let Some(attempt) = app.db.attempts(job_id).await?.pop() else { return Ok(Explanation::of(job_id, state, summary)) };
     // A task of an array waited as a part of its array.
     let mut last = app.db.job_verdict(job_id).await?;
     if let (None, Some(array)) = (&last, row.array_job_id) {
         last = app.db.job_verdict(array as u64).await?;
     }
-    let last = last.map(|(verdict, _)| verdict);
+    let mut last = last.map(|(verdict, _)| verdict);
+    if let Some(last) = &mut last {
+        reservations::conceal(app, caller, &mut last.verdicts).await?;
+    }
     let ahead: Vec<u64> = last.iter().flat_map(|v| &v.ahead).map(|job| job.0).collect();
     let passed = app.db.jobs_left_waiting(&ahead, attempt.allocated_at).await?;
     match last.as_ref().and_then(|v| v.verdicts.first()) {
@@ -238,99 +258,4 @@ impl Explanation {
 /// The jobs ahead, as far as the tenant may see them.
 pub(super) async fn ahead(app: &App, tenant: &str, verdict: &JobVerdict) -> Answer<Vec<Ahead>> {
     own_and_others(app, tenant, verdict.ahead.iter().map(|j| j.0).collect()).await
-}
-
-/// All that a plan says of a job, in a sentence or two.
-pub(super) fn summary(verdict: &JobVerdict) -> String {
-    let mut summary = verdict.verdicts.first().map_or_else(|| "It waits for its turn.".to_owned(), headline);
-    if let Some(planned) = &verdict.planned_start {
-        summary.push_str(&format!(" Planned to start at {} on {}.", planned.at, planned.nodes));
-    }
-    summary
-}
-
-/// The reason in a sentence: who or what is waited for.
-fn headline(verdict: &Verdict) -> String {
-    let object = spaced(&verdict.object);
-    let need = verdict.need.as_deref().unwrap_or_default();
-    let have = verdict.have.as_deref().unwrap_or_default();
-    let condition = need.split(':').next().unwrap_or_default();
-    let holders = verdict.holders.iter().map(|h| spaced(h)).collect::<Vec<_>>().join(", ");
-    let until = verdict.clears_at.map(|at| format!(" until {at}")).unwrap_or_default();
-    match verdict.code.as_str() {
-        "dependency" => format!("It waits for {object} ({condition})."),
-        "dependency_never" => format!("It will never start: {object} cannot satisfy {condition} any more."),
-        "begin_time" => format!("It waits for its begin time{until}."),
-        "launch_backoff" => format!("It waits{until} before it starts again."),
-        "array_throttle" => format!("It waits for other tasks of its array to end ({need}).").replace(" ()", ""),
-        "preempting" => format!("It waits for {holders} to end, which it preempted{until}; its nodes are held for it."),
-        "priority" if !holders.is_empty() => format!("It waits behind {holders}, planned ahead of it."),
-        "resources" if !holders.is_empty() => format!("It waits for resources that {holders} use: it needs {need}; there is {have}."),
-        "resources" => format!("It waits for resources: it needs {need}; there is {have}."),
-        "nodes_unavailable" => format!("It waits for {object}: {have}."),
-        "reservation_not_started" => format!("It waits for {object} to begin{until}."),
-        "reservation_nodes_busy" => format!("It waits for nodes of {object}{until}: it needs {need}; there is {have}."),
-        "reservation_too_short" => format!("It does not fit into {object}: it asks for {need}, and there is {have}."),
-        "reserved" => format!("It stays out of {holders}: {have}."),
-        code if code.starts_with("held") => {
-            format!("It is held; {}.", verdict.advice.as_deref().unwrap_or(&verdict.rule).trim_end_matches('.'))
-        }
-        _ => {
-            let mut text = format!("It cannot start: {}", verdict.rule);
-            if !have.is_empty() || !need.is_empty() {
-                let parts = [("there is ", have), ("it needs ", need)].into_iter().filter(|(_, text)| !text.is_empty());
-                text.push_str(&format!(" ({})", parts.map(|(lead, text)| format!("{lead}{text}")).collect::<Vec<_>>().join("; ")));
-            }
-            text + "."
-        }
-    }
-}
-
-/// A headline of something that is over.
-fn past(headline: &str) -> String {
-    let words = [
-        ("It waits", "it waited"),
-        ("It is held", "it was held"),
-        ("It cannot start", "it could not start"),
-        ("it needs", "it needed"),
-        ("there is", "there was"),
-        (" use: ", " used: "),
-    ];
-    words.iter().fold(headline.to_owned(), |text, (now, then)| text.replace(now, then))
-}
-
-/// `job/118` as people say it.
-fn spaced(object: &str) -> String {
-    object.replacen('/', " ", 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_headline_is_the_reason() {
-        let verdict = |value: serde_json::Value| {
-            let mut whole = serde_json::json!({ "rule": "all must hold", "object": "job/118" });
-            whole.as_object_mut().unwrap().extend(value.as_object().unwrap().clone());
-            headline(&serde_json::from_value(whole).unwrap())
-        };
-        for (value, expected) in [
-            (serde_json::json!({ "code": "dependency", "need": "afterok:118" }), "It waits for job 118 (afterok)."),
-            (serde_json::json!({ "code": "dependency", "need": "singleton" }), "It waits for job 118 (singleton)."),
-            (
-                serde_json::json!({ "code": "priority", "holders": ["job/3", "job/4"] }),
-                "It waits behind job 3, job 4, planned ahead of it.",
-            ),
-            (
-                serde_json::json!({ "code": "begin_time", "clears_at": "2026-12-02T10:00:00Z" }),
-                "It waits for its begin time until 2026-12-02T10:00:00Z.",
-            ),
-            (serde_json::json!({ "code": "new_rule", "have": "1 node" }), "It cannot start: all must hold (there is 1 node)."),
-        ] {
-            assert_eq!(verdict(value), expected);
-        }
-        let resources = serde_json::json!({ "code": "resources", "holders": ["job/3"], "need": "2 CPUs", "have": "1 CPU" });
-        assert_eq!(past(&verdict(resources)), "it waited for resources that job 3 used: it needed 2 CPUs; there was 1 CPU.");
-    }
 }

@@ -58,6 +58,7 @@ pub struct UpdateJob {
     #[schema(value_type = Option<ResourceRequest>)]
     pub resources: Option<Map<String, Value>>,
     pub constraint: Option<String>,
+    pub prefer: Option<String>,
     pub nodelist: Option<String>,
     pub exclude: Option<String>,
     pub licenses: Option<String>,

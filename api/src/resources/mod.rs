@@ -11,6 +11,7 @@ pub mod job_control;
 pub mod job_update;
 pub mod jobs;
 pub mod join_tokens;
+pub mod licenses;
 pub mod logs;
 pub mod node_power;
 pub mod nodes;
@@ -45,6 +46,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(qos::routes())
         .merge(policy::routes())
         .merge(reservations::routes())
+        .merge(licenses::routes())
         .merge(shares::routes())
         .merge(priorities::routes())
         .merge(nodes::routes())

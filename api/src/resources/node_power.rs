@@ -90,8 +90,8 @@ async fn declare(State(app): State<App>, caller: Caller, Body(body): Body<Declar
         return fault("weight", "the weight is too high".to_owned(), "use 0 to 1000000");
     }
     let count: u64 = body.gpus.iter().map(|gpus| u64::from(gpus.count)).sum();
-    if count > 1024 || body.gpus.iter().any(|gpus| gpus.kind.is_none()) {
-        return fault("gpus", format!("{count} GPUs"), "use at most 1024, each with its type; for example h100:8");
+    if count > 1024 || body.gpus.iter().any(|gpus| gpus.kind.is_none() || gpus.count == 0) {
+        return fault("gpus", format!("{count} GPUs"), "use 1 to 1024, each with its type (h100:8); leave gpus out where there are none");
     }
     check_features(&body.features)?;
     app.db.declare_node(body.name.as_str(), &inventory(&body), &body.features, body.weight, caller.subject.as_str()).await?;
@@ -165,6 +165,10 @@ async fn reboot(
     caller.require_platform_admin("nodes:write")?;
     check_reason(&body.reason)?;
     let node = app.db.node(name.as_str()).await?;
+    if node.last_seen.is_none() {
+        return Err(Problem::new(StatusCode::CONFLICT, "wrong_state", format!("node {name} has never been up"))
+            .help("berth power up starts it, if it was declared"));
+    }
     if !node.inventory.facts.contains_key("reboot_program") {
         return Err(Problem::new(
             StatusCode::CONFLICT,

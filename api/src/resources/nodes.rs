@@ -233,7 +233,7 @@ async fn drain(
     answer(&app, &caller, &name).await
 }
 
-/// Take back drain, fail and down.
+/// Take back drain, fail and down. 409 `wrong_state` if there is nothing to take back.
 #[utoipa::path(post, path = "/v1/nodes/{node}/~resume", operation_id = "nodes_resume", tag = "nodes", params(("node" = String, Path)),
     responses((status = 200, body = Node), (status = "default", body = Problem, content_type = "application/problem+json")))]
 async fn resume(State(app): State<App>, caller: Caller, Segment(name): Segment<NodeName>) -> Answer<Tagged<Node>> {
@@ -242,7 +242,7 @@ async fn resume(State(app): State<App>, caller: Caller, Segment(name): Segment<N
     answer(&app, &caller, &name).await
 }
 
-/// Delete a node that runs nothing. If its worker still lives it registers again.
+/// Delete a node that runs nothing and whose worker has stopped (409 `node_alive` otherwise: it would register again).
 #[utoipa::path(post, path = "/v1/nodes/{node}/~delete", operation_id = "nodes_delete", tag = "nodes", params(("node" = String, Path)),
     responses((status = 204), (status = "default", body = Problem, content_type = "application/problem+json")))]
 async fn delete(State(app): State<App>, caller: Caller, Segment(name): Segment<NodeName>) -> Answer<StatusCode> {

@@ -109,6 +109,6 @@ fn check(spec: &Partition) -> Result<(), Fault> {
         return Err(Fault::new("invalid_limit", "min_nodes", "min_nodes is more than max_nodes", "use a lower min_nodes"));
     }
     check_grace(spec.grace_seconds)?;
-    check_weights("billing_weights", &spec.billing_weights)?;
+    check_weights("billing_weights", &spec.billing_weights, true)?;
     check_times(&[("max_time_seconds", spec.max_time_seconds), ("default_time_seconds", spec.default_time_seconds)])
 }

@@ -97,7 +97,7 @@ pub(super) fn check(policy: &Policy) -> Result<(), Fault> {
             "set weight_age to 0, or the order to submission",
         ));
     }
-    check_weights("weight_tres", &policy.weight_tres)?;
+    check_weights("weight_tres", &policy.weight_tres, false)?;
     if policy.half_life_seconds == 0 && policy.usage_reset == UsageReset::None {
         return Err(Fault::new(
             "usage_never_fades",
@@ -141,9 +141,9 @@ fn check_power(policy: &Policy) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Billing is made of weights and has none; there are no licences yet.
-pub(crate) fn check_weights(field: &str, weights: &BTreeMap<Tres, Weight>) -> Result<(), Fault> {
-    match weights.keys().find(|tres| matches!(tres, Tres::Billing | Tres::License(_))) {
+/// Billing is made of weights and has none. Licences are billed, but make no job larger.
+pub(crate) fn check_weights(field: &str, weights: &BTreeMap<Tres, Weight>, takes_licenses: bool) -> Result<(), Fault> {
+    match weights.keys().find(|tres| matches!(tres, Tres::Billing) || matches!(tres, Tres::License(_)) && !takes_licenses) {
         Some(tres) => Err(Fault::new(
             "unsupported_tres",
             format!("{field}.{tres}"),

@@ -7,8 +7,10 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use berth_engine::{Shortage, choose_nodes};
-use berth_model::reservation::{ReservationFlag, ReservationSpec, ReserveGround, ReservedPart, Window};
+use berth_model::reservation::{Access, ReservationFlag, ReservationSpec, ReserveGround, ReservedPart, Window, nodes_of};
+use berth_model::verdict::Verdict;
 use berth_model::{Fault, Name, NodeName, hostlist};
+use berth_store::StoreError;
 use berth_store::reservations::ReservationRow;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -81,10 +83,9 @@ async fn get(State(app): State<App>, caller: Caller, Segment(name): Segment<Name
 async fn create(State(app): State<App>, caller: Caller, Body(mut spec): Body<ReservationSpec>) -> Answer<Response> {
     caller.require_platform_admin("policy:write")?;
     check(&app, &mut spec).await?;
-    let window = spec.first_window(Timestamp::now())?;
-    if spec.float_seconds.is_none() {
-        spec.start = Some(window.start);
-    }
+    let now = Timestamp::now();
+    spec.begin(now)?;
+    let window = spec.first_window(now)?;
     let choose = |ground: &ReserveGround| choose_nodes(ground, &spec, window, &BTreeSet::new()).map_err(unavailable);
     let row = app.db.create_reservation(&spec, window, caller.subject.as_str(), choose).await?;
     app.catalog.forget_rules();
@@ -93,7 +94,9 @@ async fn create(State(app): State<App>, caller: Caller, Body(mut spec): Body<Res
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Tagged(show(&caller, row), version)).into_response())
 }
 
-/// Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+/// Change a reservation (a merge patch: `null` takes a field back to its default; of `end` and `duration_seconds`, and of `nodes`, `node_count` and
+/// `tres`, the one that is given replaces the others). Nodes that it has are kept as far as they fit. 409 `reservation_in_use`: its jobs
+/// would be left outside.
 #[utoipa::path(patch, path = "/v1/reservations/{reservation}", operation_id = "reservations_update", tag = "reservations", params(("reservation" = String, Path)), request_body = Object,
     responses((status = 200, body = Reservation), (status = "default", body = Problem, content_type = "application/problem+json")))]
 async fn update(
@@ -110,24 +113,41 @@ async fn update(
             patch.insert(other.to_owned(), serde_json::Value::Null);
         }
     }
+    // And of ways to say which nodes, too.
+    const NODES: [&str; 3] = ["nodes", "node_count", "tres"];
+    if let Some(new) = NODES.into_iter().find(|field| patch.get(*field).is_some_and(|value| !value.is_null())) {
+        for other in NODES.into_iter().filter(|other| *other != new) {
+            patch.entry(other).or_insert(serde_json::Value::Null);
+        }
+    }
     let found = app.db.reservation(name.as_str()).await?;
     let mut spec = merge(&found.spec, patch)?;
     if spec.name != name {
         return Err(Fault::new("name_mismatch", "name", "a reservation keeps its name", "make another one in its place").into());
     }
     check(&app, &mut spec).await?;
-    let row = app.db.update_reservation(name.as_str(), version.or(Some(found.version)), |row, ground| change(row, ground, spec)).await?;
+    let now = Timestamp::now();
+    if spec.start != found.spec.start || spec.repeat() != found.spec.repeat() {
+        spec.begin(now)?;
+    }
+    let row =
+        app.db.update_reservation(name.as_str(), version.or(Some(found.version)), |row, ground| change(row, ground, spec, now)).await?;
     app.catalog.forget_rules();
     let version = row.version;
     Ok(Tagged(show(&caller, row), version))
 }
 
 /// What becomes of the reservation's time and nodes.
-fn change(row: &ReservationRow, ground: &ReserveGround, spec: ReservationSpec) -> Answer<(ReservationSpec, Window, Vec<ReservedPart>)> {
+fn change(
+    row: &ReservationRow,
+    ground: &ReserveGround,
+    spec: ReservationSpec,
+    now: Timestamp,
+) -> Answer<(ReservationSpec, Window, Vec<ReservedPart>)> {
     let old = &row.spec;
     let has_moved = (old.start, old.end, old.duration_seconds, old.float_seconds, old.repeat(), &old.time_zone)
         != (spec.start, spec.end, spec.duration_seconds, spec.float_seconds, spec.repeat(), &spec.time_zone);
-    let window = if has_moved { spec.first_window(Timestamp::now())? } else { row.window };
+    let window = if has_moved { spec.first_window(now)? } else { row.window };
     let has_other_nodes = (&old.nodes, old.node_count, &old.features, &old.partition, &old.tres)
         != (&spec.nodes, spec.node_count, &spec.features, &spec.partition, &spec.tres);
     let fits_as_before = !has_moved && !has_other_nodes && (spec.may_overlap() || !old.may_overlap());
@@ -135,10 +155,15 @@ fn change(row: &ReservationRow, ground: &ReserveGround, spec: ReservationSpec) -
         return Ok((spec, window, row.parts.clone()));
     }
     let keeps: BTreeSet<NodeName> = row.nodes().into_iter().collect();
-    let mut ground = ground.clone();
-    // What runs on nodes that it has already is no obstacle.
-    ground.busy.retain(|(node, ..)| !keeps.contains(node));
-    let parts = choose_nodes(&ground, &spec, window, &keeps).map_err(unavailable)?;
+    let parts = choose_nodes(&ground.without(&keeps), &spec, window, &keeps).map_err(unavailable)?;
+    let nodes = nodes_of(&parts);
+    // A flexible one's jobs may run outside of it.
+    let mut own = ground.busy.iter().filter(|busy| busy.reservation.as_ref() == Some(&spec.name) && !spec.has(ReservationFlag::Flex));
+    if let Some(left) = own.find(|busy| now < window.start || !nodes.contains(&busy.node)) {
+        let detail = format!("job {} runs in it on {}", left.job, left.node);
+        let help = "let it keep its nodes and go on, or wait until the job has ended, or cancel it first";
+        return Err(Problem::new(StatusCode::CONFLICT, "reservation_in_use", detail).help(help));
+    }
     Ok((spec, window, parts))
 }
 
@@ -161,6 +186,29 @@ async fn check(app: &App, spec: &mut ReservationSpec) -> Answer<()> {
         let fault =
             Fault::new("partition_not_found", "partition", format!("there is no partition {partition}"), "GET /v1/partitions lists them");
         return Err(fault.into());
+    }
+    for (field, list) in [("tenants", &spec.tenants), ("accounts", &spec.accounts), ("users", &spec.users)] {
+        for entry in list {
+            known(app, field, entry.trim_start_matches('-')).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a tenant or an account that does not exist. A user need not be written down to submit jobs, so of a user the tenant counts.
+async fn known(app: &App, field: &'static str, name: &str) -> Answer<()> {
+    let (tenant, of) = name.split_once('/').map_or((name, None), |(tenant, of)| (tenant, Some(of)));
+    let missing =
+        |what: String, lists: &str| Fault::new("not_found", field, format!("there is no {what}"), format!("GET {lists} lists them"));
+    match app.db.tenant(tenant).await {
+        Err(StoreError::NotFound(_)) => return Err(missing(format!("tenant {tenant}"), "/v1/tenants").into()),
+        other => _ = other?,
+    }
+    if let (Some(account), "accounts") = (of, field) {
+        match app.db.account(tenant, account).await {
+            Err(StoreError::NotFound(_)) => return Err(missing(format!("account {account} of tenant {tenant}"), "/v1/accounts").into()),
+            other => _ = other?,
+        }
     }
     Ok(())
 }
@@ -191,6 +239,40 @@ pub(super) async fn concerns(app: &App, caller: &Caller, row: &ReservationRow) -
     }
     let may_use = |account: &&str| Name::new(*account).is_ok_and(|account| access.admits(tenant, &account, &caller.subject));
     Ok(accounts.iter().any(may_use))
+}
+
+/// Takes the names of other tenants' reservations out of what a plan said. Those that are nobody's, for maintenance, are for all to know.
+pub(super) async fn conceal(app: &App, caller: &Caller, verdicts: &mut [Verdict]) -> Answer<()> {
+    const KIND: &str = "reservation/";
+    for verdict in verdicts.iter_mut().filter(|verdict| verdict.code == "reserved") {
+        for name in verdict.holders.iter().filter_map(|holder| holder.strip_prefix(KIND)).map(str::to_owned).collect::<Vec<_>>() {
+            let is_seen = match app.db.reservation(&name).await {
+                Ok(row) => {
+                    let access = row.spec.access();
+                    let is_own = caller.tenant.as_ref().is_some_and(|tenant| access.concerns(tenant.as_str()));
+                    caller.is_platform_admin() || is_own || access == Access::default()
+                }
+                Err(StoreError::NotFound(_)) => caller.is_platform_admin(),
+                Err(error) => return Err(error.into()),
+            };
+            if is_seen {
+                continue;
+            }
+            let object = format!("{KIND}{name}");
+            verdict.holders.retain(|holder| *holder != object);
+            if verdict.object == object {
+                verdict.object = "reservation".to_owned();
+            }
+            if let Some(have) = &mut verdict.have {
+                let clauses = have.split("; ").map(|clause| match clause.strip_prefix(&format!("{name} ")) {
+                    Some(rest) => format!("another reservation {rest}"),
+                    None => clause.to_owned(),
+                });
+                *have = clauses.collect::<Vec<_>>().join("; ");
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Of the people in it, others see those of their own tenant.

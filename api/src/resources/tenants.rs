@@ -147,7 +147,7 @@ async fn update(
         Some(patch) => {
             let known = terms::read(app.db.tenant(name.as_str()).await?.terms);
             let merged = merge(&known, patch)?;
-            terms::check(&caller, &known, &merged)?;
+            terms::check_tenant(&caller, &known, &merged)?;
             Some(merged)
         }
         None => None,

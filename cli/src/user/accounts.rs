@@ -66,7 +66,7 @@ pub fn limits(terms: &Value) -> String {
     for (name, value) in terms.as_object().into_iter().flatten() {
         match (name.as_str(), value) {
             ("fairshare" | "name" | "description", _) => {}
-            ("limits", inner) => words.push(limits(inner)),
+            ("limits" | "quota", inner) => words.push(limits(inner)),
             (_, Value::Object(counts)) => {
                 let counts: Vec<String> =
                     counts.iter().map(|(tres, count)| format!("{tres}={}", count.to_string().trim_matches('"'))).collect();

@@ -203,6 +203,12 @@ pub enum UserCommand {
         #[command(subcommand)]
         command: Option<ReservationCommand>,
     },
+    /// Show licences and their use, or say how many there are (administrators of the platform).
+    #[command(visible_alias = "license")]
+    Licenses {
+        #[command(subcommand)]
+        command: Option<LicenseCommand>,
+    },
     /// Show the cluster's weights and rules, or set them.
     Policy {
         #[command(subcommand)]
@@ -536,6 +542,20 @@ pub enum ReservationCommand {
         settings: Vec<String>,
     },
     /// Delete one in which no job runs. Jobs that wait for it are held.
+    Delete { name: String },
+}
+
+#[derive(Subcommand)]
+pub enum LicenseCommand {
+    /// Say how many there are: berth licenses set matlab Total=4 Description="floating, until 2027".
+    ///
+    /// Fewer than are in use stops no job: it only lets nothing more start with it.
+    Set {
+        name: String,
+        #[arg(required = true, value_name = "KEY=VALUE")]
+        settings: Vec<String>,
+    },
+    /// Delete one that no live job asks for.
     Delete { name: String },
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::client::Client;
-use super::segment;
+use super::{segment, text};
 
 /// Gives each job the order.
 pub async fn order(client: &Client, jobs: Vec<String>, verb: &str, body: &Value, done: &str) -> anyhow::Result<ExitCode> {
@@ -53,7 +53,7 @@ pub async fn drain(client: &Client, node: &str, reason: &str) -> anyhow::Result<
 }
 
 pub async fn resume(client: &Client, node: &str) -> anyhow::Result<()> {
-    client.post(&format!("/v1/nodes/{}:resume", segment(node)?), &json!({}), None).await?;
-    println!("Node {node} is back in service");
+    let node = client.post(&format!("/v1/nodes/{}:resume", segment(node)?), &json!({}), None).await?;
+    println!("Node {} is resumed: {}", text(&node, "name"), text(&node, "status"));
     Ok(())
 }

@@ -9,6 +9,7 @@ mod explain;
 mod history;
 mod input;
 mod job_line;
+mod licenses;
 mod logs;
 mod nodes;
 mod policy;
@@ -103,6 +104,7 @@ pub async fn run(command: UserCommand, settings: ClientArgs) -> anyhow::Result<E
         UserCommand::Qos { command } => done(policy::named(&client, format, Of::Qos, command).await),
         UserCommand::Partitions { command } => done(policy::named(&client, format, Of::Partition, command).await),
         UserCommand::Reservations { command } => done(reservations::reservations(&client, format, command).await),
+        UserCommand::Licenses { command } => done(licenses::licenses(&client, format, command).await),
         UserCommand::Policy { command } => done(policy::policy(&client, format, command).await),
         UserCommand::Token(args) => done(token::join(&client, format, &args).await),
         UserCommand::Whoami => done(show::whoami(&client, format).await),

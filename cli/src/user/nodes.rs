@@ -12,14 +12,12 @@ use super::control::tell_each;
 pub async fn change(client: &Client, command: NodesCommand) -> anyhow::Result<ExitCode> {
     match command {
         NodesCommand::Create { nodes, cpus, memory, gpus, features, weight } => {
-            let names = expand(&nodes)?;
-            for name in &names {
+            let declare = async |name: &NodeName| {
                 let node =
                     json!({ "name": name, "cpus": cpus, "memory_bytes": memory, "gpus": gpus, "features": features, "weight": weight });
-                client.post("/v1/nodes", &node, None).await?;
-                println!("Node {name} is declared: it is powered up when a job needs it");
-            }
-            Ok(ExitCode::SUCCESS)
+                client.post("/v1/nodes", &node, None).await.map_err(|error| format!("{error:#}"))
+            };
+            Ok(tell_each("Node", &expand(&nodes)?, "is declared: it is powered up when a job needs it", declare).await)
         }
         NodesCommand::Delete { nodes } => each(client, &nodes, "delete", &json!({}), "is forgotten").await,
     }

@@ -1,8 +1,11 @@
 //! `berth reservations`: in the words of `scontrol create reservation`.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, bail};
 use berth_model::Bytes;
 use berth_model::amount::parse_time_limit;
+use berth_model::reservation::ReservationFlag;
 use berth_model::script::instant;
 use serde_json::{Map, Value, json};
 
@@ -125,11 +128,15 @@ fn patch(settings: &[String], now: &jiff::Zoned) -> anyhow::Result<Map<String, V
     let mut body = Map::new();
     let mut start = None;
     let mut floats = false;
+    let mut given = BTreeSet::new();
     for setting in settings {
         let Some((key, value)) = setting.split_once('=') else {
             bail!("{setting:?} is no setting; write KEY=VALUE, for example NodeCnt=2\n  known are: {KNOWN}");
         };
         let plain: String = key.chars().filter(|c| *c != '_').collect::<String>().to_ascii_lowercase();
+        if !given.insert(plain.clone()) {
+            bail!("{key} is given twice; of several names write Nodes=n[2-3] or Users=acme/ann,acme/bob");
+        }
         let value = value.trim();
         let is_void = value.is_empty();
         let mut set = |field: &str, read: Value| body.insert(field.to_owned(), if is_void { Value::Null } else { read });
@@ -222,7 +229,11 @@ fn flags(value: &str, body: &mut Map<String, Value>) -> anyhow::Result<bool> {
             "ignore_running" => given.push("ignore_jobs".to_owned()),
             "no_hold_jobs_after" => given.push("no_hold_jobs_after_end".to_owned()),
             "static" => given.push("static_alloc".to_owned()),
-            word => given.push(word.to_owned()),
+            word if word.parse::<ReservationFlag>().is_ok() => given.push(word.to_owned()),
+            _ => {
+                let known: Vec<String> = ReservationFlag::ALL.iter().map(|flag| flag.as_str().to_ascii_uppercase()).collect();
+                bail!("{flag:?} is no flag of a reservation\n  known are: {}, PURGE_COMP[=minutes], TIME_FLOAT", known.join(", "));
+            }
         }
     }
     body.insert("flags".to_owned(), json!(given));
@@ -270,6 +281,8 @@ mod tests {
             ("NodeCnt=two", "whole number"),
             ("Flags=TIME_FLOAT", "StartTime=now+"),
             ("TRES=8", "cpu=64"),
+            ("Nodes=n2 Nodes=n3", "given twice"),
+            ("Flags=FOO", "PURGE_COMP"),
         ] {
             let error = format!("{:#}", of(line).unwrap_err());
             assert!(error.contains(part), "{line}: {error}");

@@ -64,6 +64,10 @@ const PLACE: &[Known] = &[
     (&["priority"], "priority", Kind::Count),
     (&["maxjobs"], "max_jobs", Kind::Count),
     (&["maxsubmitjobs", "maxsubmit"], "max_submit_jobs", Kind::Count),
+    (&["quota", "guaranteed"], "quota.guaranteed", Kind::Counts),
+    (&["cohort"], "quota.cohort", Kind::Text),
+    (&["borrowinglimit"], "quota.borrowing_limit", Kind::Counts),
+    (&["lendinglimit"], "quota.lending_limit", Kind::Counts),
 ];
 
 const QOS: &[Known] = &[
@@ -142,6 +146,7 @@ const POLICY: &[Known] = &[
     (&["reboottimeout", "reboottimeoutseconds"], "reboot_timeout_seconds", Kind::Grace),
     (&["resvoverrun", "reservationoverrunseconds"], "reservation_overrun_seconds", Kind::Seconds),
     (&["preempttype", "preemptby"], "preempt_by", Kind::PreemptType),
+    (&["reclaim"], "reclaim", Kind::Text),
     (&["preemptmode"], "preempt_mode", Kind::Text),
     (&["preemptexempttime", "preemptexemptseconds"], "preempt_exempt_seconds", Kind::Seconds),
 ];
@@ -295,6 +300,16 @@ mod tests {
             json!({ "weight_age": 500, "usage_reset": "weekly", "half_life_seconds": 1_209_600, "weight_tres": { "gres/gpu": 3000.0 } })
         );
         assert_eq!(of(Of::Partition, "TRESBillingWeights=cpu=1,mem=0.25G"), json!({ "billing_weights": { "cpu": 1.0, "mem": "0.25G" } }));
+    }
+
+    #[test]
+    fn quotas_are_settings_of_tenants() {
+        assert_eq!(
+            of(Of::Place, "Quota=gres/gpu=64,cpu=-1 Cohort=research BorrowingLimit=gres/gpu=8 LendingLimit="),
+            json!({ "quota": { "guaranteed": { "gres/gpu": 64, "cpu": null }, "cohort": "research", "borrowing_limit": { "gres/gpu": 8 },
+                "lending_limit": null } })
+        );
+        assert_eq!(of(Of::Policy, "Reclaim=off"), json!({ "reclaim": "off" }));
     }
 
     #[test]

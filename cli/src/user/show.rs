@@ -83,6 +83,7 @@ fn print_job(job: &Value) {
     lines.push(("Script", first_lines(spec)));
     lines.push(("Array", text(spec, "array")));
     lines.push(("Constraint", text(spec, "constraint")));
+    lines.push(("Prefers", text(spec, "prefer")));
     lines.push(("Node list", text(spec, "nodelist")));
     lines.push(("Comment", text(spec, "comment")));
     let directory = Some(text(spec, "working_directory")).filter(|dir| !dir.is_empty());
@@ -135,7 +136,10 @@ fn print_node(node: &Value) {
         ("Drivers", list("drivers")),
         ("Worker", text(node, "worker_version")),
         ("Last seen", short_time(node, "last_seen")),
-        ("Clock", format!("{} ms from the service's", text(node, "clock_skew_ms"))),
+        (
+            "Clock",
+            if node["last_seen"].is_null() { String::new() } else { format!("{} ms from the service's", text(node, "clock_skew_ms")) },
+        ),
         ("Times in", zone()),
     ];
     for (name, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {

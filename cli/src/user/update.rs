@@ -50,9 +50,10 @@ fn throttle(line: Vec<String>) -> anyhow::Result<(Option<u32>, Vec<String>)> {
 type Options = [(String, Option<String>)];
 
 /// What takes an option back when its value is empty.
-const CLEARED: [(&[&str], &str); 7] = [
+const CLEARED: [(&[&str], &str); 8] = [
     (&["dependency", "d"], "dependencies"),
     (&["constraint", "C"], "constraint"),
+    (&["prefer"], "prefer"),
     (&["nodelist", "w"], "nodelist"),
     (&["exclude", "x"], "exclude"),
     (&["licenses", "L"], "licenses"),

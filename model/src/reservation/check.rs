@@ -11,8 +11,33 @@ use crate::{Fault, Name, hostlist};
 const INFINITE_SECONDS: u64 = 365 * 86_400;
 const MAX_SECONDS: u64 = 10 * INFINITE_SECONDS;
 
+/// A PiB of memory, and more CPUs and GPUs than there are.
+const MOST_OF_TRES: u64 = 1_000_000_000;
+
+/// How long ago a start may be that is meant as now: the request was on its way, or a clock is behind.
+const SLACK_SECONDS: i64 = 60;
+
 impl ReservationSpec {
-    /// Its first time if it is made at `now`. A start in the past is now.
+    /// Sets when it begins, if it is made or moved at `now`: a start that has just passed is now, so that it lasts as long as was asked for.
+    /// One that repeats may have begun long ago.
+    pub fn begin(&mut self, now: Timestamp) -> Result<(), Fault> {
+        if self.float_seconds.is_some() || (self.repeat().is_some() && self.start.is_some()) {
+            return Ok(());
+        }
+        let start = self.start.unwrap_or(now);
+        if start < now && now.duration_since(start).as_secs() > SLACK_SECONDS {
+            return Err(Fault::new(
+                "reservation_in_past",
+                "start",
+                format!("{start} is over"),
+                "let it start now (leave start out) or later",
+            ));
+        }
+        self.start = Some(start.max(now));
+        Ok(())
+    }
+
+    /// Its present time at `now`, or the next one.
     pub fn first_window(&self, now: Timestamp) -> Result<Window, Fault> {
         if let Some(float) = self.float_seconds {
             let start = add(now, float)?;
@@ -24,17 +49,41 @@ impl ReservationSpec {
             (None, seconds) => add(start, seconds.unwrap_or(INFINITE_SECONDS))?,
         };
         let mut first = Window { start, end };
+        self.check_length(first)?;
         // Of one that repeats, the first time that is not over.
         while first.end <= now
             && let Some(next) = next_window(first, self.repeat(), self.time_zone.as_deref())
         {
             first = next;
         }
-        let Window { start, end } = first;
-        if end <= now {
-            return Err(Fault::new("reservation_in_past", "end", format!("it would have ended at {end}"), "let it end in the future"));
+        if first.end <= now {
+            let detail = format!("it would have ended at {}", first.end);
+            return Err(Fault::new("reservation_in_past", "end", detail, "let it end in the future"));
         }
-        Ok(Window { start: if self.repeat().is_some() { start } else { start.max(now) }, end })
+        Ok(first)
+    }
+
+    /// It ends after it begins and within ten years, and one that repeats is over before it comes again.
+    fn check_length(&self, window: Window) -> Result<(), Fault> {
+        let field = if self.end.is_some() { "end" } else { "duration_seconds" };
+        let wrong = |detail: &str, help: &str| Err(Fault::new("invalid_time", field, detail, help));
+        if window.end <= window.start {
+            return wrong("it ends before it begins", "use a later end");
+        }
+        let seconds = window.end.duration_since(window.start).as_secs().unsigned_abs();
+        if seconds > MAX_SECONDS {
+            return wrong("it lasts too long", "use ten years or less");
+        }
+        let (most, words) = match self.repeat() {
+            None => return Ok(()),
+            Some(ReservationFlag::Hourly) => (3600, "an hour"),
+            Some(ReservationFlag::Weekly) => (7 * 86_400, "a week"),
+            Some(_) => (86_400, "a day"),
+        };
+        if seconds > most {
+            return wrong("it would come again before it is over", &format!("let it last {words} at the most"));
+        }
+        Ok(())
     }
 
     /// Brings the lists of people into their full form: a name without a tenant is of the only tenant that is named.
@@ -74,9 +123,6 @@ impl ReservationSpec {
         }
         if self.duration_seconds.is_some_and(|seconds| !(1..=MAX_SECONDS).contains(&seconds)) {
             return wrong("duration_seconds", "the duration is out of range", "use 1 second to ten years");
-        }
-        if self.start.zip(self.end).is_some_and(|(start, end)| end <= start) {
-            return wrong("end", "it ends before it begins", "use a later end");
         }
         if self.purge_after_seconds.is_some_and(|seconds| !(60..=MAX_SECONDS).contains(&seconds)) {
             return wrong("purge_after_seconds", "the time is out of range", "use a minute or more");
@@ -207,12 +253,12 @@ impl ReservationSpec {
             return Err(Fault::new("invalid_count", "node_count", "a reservation of no nodes", "use 1 or more"));
         }
         for (tres, count) in &self.tres {
-            if !matches!(tres, Tres::Cpu | Tres::Mem | Tres::Gpu | Tres::GpuType(_)) || *count == 0 {
+            if !matches!(tres, Tres::Cpu | Tres::Mem | Tres::Gpu | Tres::GpuType(_)) || !(1..=MOST_OF_TRES).contains(count) {
                 return Err(Fault::new(
                     "invalid_tres",
                     "tres",
                     format!("{tres}={count} cannot be reserved"),
-                    "use cpu, mem (MiB), gres/gpu or gres/gpu:TYPE, with counts above 0; whole nodes with node_count",
+                    "use cpu, mem (MiB), gres/gpu or gres/gpu:TYPE, with counts of 1 to a thousand million; whole nodes with node_count",
                 ));
             }
         }

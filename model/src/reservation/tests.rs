@@ -28,6 +28,7 @@ fn each_fault_names_its_field() {
         (r#""tenants": ["acme"], "node_count": 1, "float_seconds": 600, "flags": ["magnetic"]"#, "invalid_flags", "flags"),
         (r#""tenants": ["acme"], "node_count": 1, "time_zone": "Mars/Base""#, "invalid_time_zone", "time_zone"),
         (r#""tenants": ["acme"], "tres": {"billing": 3}"#, "invalid_tres", "tres"),
+        (r#""tenants": ["acme"], "tres": {"cpu": 9223372036854775807}"#, "invalid_tres", "tres"),
         (r#""tenants": ["acme"], "features": "a*2,b""#, "invalid_features", "features"),
         (r#""tenants": ["acme"], "node_count": 1, "end": "2026-12-03T00:00:00Z", "duration_seconds": 60"#, "invalid_time", "end"),
     ] {
@@ -36,6 +37,7 @@ fn each_fault_names_its_field() {
     }
     let past = spec(r#"{"name": "r", "nodes": "n1", "tenants": ["acme"], "start": "2026-12-01T00:00:00Z", "duration_seconds": 60}"#);
     assert_eq!(past.first_window(now).unwrap_err().code, "reservation_in_past");
+    assert_eq!(past.clone().begin(now).unwrap_err().code, "reservation_in_past");
     for fine in [
         r#""nodes": "ALL", "flags": ["maint"]"#,
         r#""features": "h100*2,fat*1", "tenants": ["acme"]"#,
@@ -43,6 +45,34 @@ fn each_fault_names_its_field() {
         r#""tres": {"gres/gpu": 4}, "tenants": ["acme"], "flags": ["flex", "magnetic"]"#,
     ] {
         spec(&format!(r#"{{"name": "r", {fine}}}"#)).check().unwrap();
+    }
+}
+
+#[test]
+fn it_lasts_as_long_as_was_asked_for() {
+    let now = at("2026-12-02T12:00:00.5Z");
+    let window = |fields: &str| {
+        let mut spec = spec(&format!(r#"{{"name": "r", "nodes": "n1", "tenants": ["acme"], {fields}}}"#));
+        spec.begin(now).and_then(|()| spec.first_window(now)).map(|window| (window.start, window.end)).map_err(|fault| fault.field)
+    };
+    let (second_ago, hour_on) = (at("2026-12-02T12:00:00Z"), at("2026-12-02T13:00:00.5Z"));
+    assert!(second_ago < now);
+    for (fields, expected) in [
+        (r#""duration_seconds": 3600"#, Ok((now, hour_on))),
+        (r#""start": "2026-12-02T12:00:00Z", "duration_seconds": 3600"#, Ok((now, hour_on))),
+        (r#""start": "2026-12-02T12:00:00Z", "end": "2026-12-02T13:00:00Z""#, Ok((now, at("2026-12-02T13:00:00Z")))),
+        (r#""start": "2026-12-02T08:00:00Z", "duration_seconds": 86400, "flags": ["daily"]"#, {
+            Ok((at("2026-12-02T08:00:00Z"), at("2026-12-03T08:00:00Z")))
+        }),
+        (r#""start": "2026-12-02T11:00:00Z", "duration_seconds": 7200"#, Err("start")),
+        (r#""start": "2026-12-02T14:00:00Z", "end": "2026-12-02T13:00:00Z""#, Err("end")),
+        (r#""end": "2036-12-31T00:00:00Z""#, Err("end")),
+        (r#""duration_seconds": 86401, "flags": ["daily"]"#, Err("duration_seconds")),
+        (r#""duration_seconds": 3601, "flags": ["hourly"]"#, Err("duration_seconds")),
+        (r#""end": "2026-12-10T12:00:00Z", "flags": ["weekly"]"#, Err("end")),
+        (r#""flags": ["weekend"]"#, Err("duration_seconds")),
+    ] {
+        assert_eq!(window(fields), expected.map_err(str::to_owned), "{fields}");
     }
 }
 

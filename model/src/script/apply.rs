@@ -136,6 +136,7 @@ impl Draft {
             "input" => self.spec.stdin = owned(),
             "array" => self.spec.array = owned(),
             "constraint" => self.spec.constraint = owned(),
+            "prefer" => self.spec.prefer = owned(),
             "exclude" => self.spec.exclude = owned(),
             "nodelist" => self.spec.nodelist = owned(),
             "comment" => self.spec.comment = owned(),

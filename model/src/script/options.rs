@@ -65,6 +65,7 @@ static OPTIONS: &[OptionInfo] = &[
     supported("array", Some('a'), Required, "array"),
     supported("dependency", Some('d'), Required, "dependencies"),
     supported("constraint", Some('C'), Required, "constraint"),
+    supported("prefer", None, Required, "prefer"),
     supported("exclude", Some('x'), Required, "exclude"),
     supported("nodelist", Some('w'), Required, "nodelist"),
     supported("requeue", None, Optional, "requeue"),
@@ -116,7 +117,6 @@ static OPTIONS: &[OptionInfo] = &[
     unsupported("power", None, Required),
     // Where
     refused("nodefile", Some('F'), Required, "name the nodes with --nodelist"),
-    unsupported("prefer", None, Required),
     unsupported("batch", None, Required),
     refused("cluster-constraint", None, Required, "name the cluster to submit to with --server, and nodes' features with --constraint"),
     unsupported("contiguous", None, Flag),

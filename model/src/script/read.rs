@@ -118,7 +118,7 @@ pub(super) fn example(long: &str) -> String {
         "open-mode" => "append",
         "array" => "0-15%4",
         "dependency" => "afterok:1201",
-        "constraint" => "h100&ib",
+        "constraint" | "prefer" => "h100&ib",
         "exclude" | "nodelist" => "n[1-4]",
         "requeue" => "expedite",
         "signal" => "B:USR1@120",

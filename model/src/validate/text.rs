@@ -2,6 +2,7 @@
 
 use super::{Faults, MAX_COMMENT_BYTES, MAX_ENVIRONMENT_BYTES, MAX_LABELS, MAX_NAME_CHARS, MAX_VARIABLE_BYTES, quoted};
 use crate::job::JobSpec;
+use crate::license::parse_licenses;
 
 pub(super) fn check_name(spec: &JobSpec, faults: &mut Faults) {
     let Some(name) = &spec.name else { return };
@@ -117,29 +118,6 @@ pub(super) fn check_notes(spec: &JobSpec, faults: &mut Faults) {
         }
     }
     if let Some(text) = &spec.licenses {
-        check_licenses(text, faults);
-    }
-}
-
-/// `matlab:2,ansys@server:1`: all of them. Source: sbatch manual, `--licenses`.
-fn check_licenses(text: &str, faults: &mut Faults) {
-    const HELP: &str = "write names with optional counts, separated by commas; for example matlab:2,ansys";
-    if text.len() > MAX_COMMENT_BYTES {
-        faults.add(
-            "invalid_licenses",
-            "licenses",
-            format!("the list has {} bytes; at most {MAX_COMMENT_BYTES} are read", text.len()),
-            HELP,
-        );
-        return;
-    }
-    for item in text.split(',') {
-        let (name, count) = item.split_once(':').unwrap_or((item, "1"));
-        let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-@/".contains(&b));
-        let is_count = count.bytes().all(|b| b.is_ascii_digit()) && count.parse::<u32>().is_ok_and(|n| n > 0);
-        if !is_name || !is_count {
-            faults.add("invalid_licenses", "licenses", format!("{} is not a license or license:count", quoted(item)), HELP);
-            return;
-        }
+        faults.take("licenses", parse_licenses(text));
     }
 }

@@ -16,6 +16,7 @@ use berth_model::tres::{Charge, Tres, TresCounts, Weight, bill};
 use berth_model::{JobId, Name};
 
 use crate::amount::{Micros, micros, span};
+use crate::cohorts::{Cohorts, Pool};
 use crate::engine::World;
 use crate::ledger::{Ledger, Rule, Run, ScopeId};
 use crate::shares::Tree;
@@ -48,6 +49,15 @@ pub struct Party {
     pub usage_factor: f64,
     partition_qos: Option<Name>,
     billing_weights: Arc<BTreeMap<Tres, Weight>>,
+    /// Its tenant's place in a cohort.
+    pub pool: Option<Pool>,
+}
+
+impl Party {
+    /// Something limits its jobs.
+    pub fn is_bound(&self) -> bool {
+        !self.rules.is_empty() || self.pool.is_some()
+    }
 }
 
 #[derive(Clone, Default)]
@@ -68,6 +78,7 @@ pub(crate) struct Accounts {
     unbound: Vec<PartyId>,
     /// Some limit is set: sums are kept.
     has_limits: bool,
+    pub cohorts: Cohorts,
 }
 
 impl Accounts {
@@ -97,6 +108,7 @@ impl Accounts {
             usage_factor: 1.0,
             partition_qos: None,
             billing_weights: Arc::default(),
+            pool: None,
         };
         let id = match self.free.pop() {
             Some(id) => {
@@ -193,6 +205,7 @@ impl Accounts {
         self.is_safe = world.policy.safe_limits;
         self.has_limits = self.tree.has_limits() || world.qos.values().any(|qos| qos.has_limits());
         self.ledger.clear();
+        self.cohorts = Cohorts::build(world, &mut self.ledger);
         let mut used: Vec<(Arc<PartyKey>, PartyId)> = self.ids.iter().map(|(key, id)| (key.clone(), *id)).collect();
         used.sort_unstable();
         used.into_iter().for_each(|(_, id)| self.bind(world, id));
@@ -217,6 +230,8 @@ impl Accounts {
         let partition_qos = partition.and_then(|p| p.qos.as_ref()).and_then(|name| world.qos.get(name)).filter(|q| q.name != key.qos);
         let mut scopes: Vec<ScopeId> = Vec::new();
         let mut rules: Arc<[Rule]> = Arc::default();
+        let pool = self.cohorts.pool(&key.user.tenant).cloned();
+        scopes.extend(pool.as_ref().map(|pool| pool.cohort.scope));
         if self.has_limits {
             let chain = self.tree.chain(&key.user);
             rules = self.ledger.rules(bounds(partition_qos, qos, &chain));
@@ -235,6 +250,7 @@ impl Accounts {
         }
         let party = &mut self.parties[id as usize];
         party.rules = rules;
+        party.pool = pool;
         party.scopes = scopes.into();
         party.usage_factor = qos.map_or(1.0, |q| q.usage_factor);
         party.partition_qos = partition_qos.map(|q| q.name.clone());

@@ -83,7 +83,10 @@ pub enum Wait {
     NotNow,
     /// No start before its deadline allows it to end in time.
     TooLate,
-    Unfit(Fitness),
+    /// By the way that misses the least.
+    Unfit(KeyId, Fitness),
+    /// The cluster has too few licences, whoever holds them.
+    Unlicensed,
     /// Limits hold it.
     Limited(Causes),
 }
@@ -128,8 +131,12 @@ pub fn walk(pass: &mut Pass<'_>, queue: &[Queued], depth: usize, lengths: Option
 pub fn consider(pass: &mut Pass<'_>, queued: &Queued, depth: usize, planned: &mut usize, starts: &mut Vec<Start>) -> Outcome {
     let mut outcome = Outcome { wait: Wait::No, started: 0 };
     let ways = pass.ways(queued);
-    if ways.all().all(|(_, fit)| fit.fitness != Fitness::Fits) {
-        outcome.wait = Wait::Unfit(ways.first.1.fitness);
+    if let Some((key, fitness)) = ways.unfit() {
+        outcome.wait = Wait::Unfit(key, fitness);
+        return outcome;
+    }
+    if !ways.all().any(|(key, fit)| fit.fitness == Fitness::Fits && pass.may_have_licenses(key)) {
+        outcome.wait = Wait::Unlicensed;
         return outcome;
     }
     let plain: Option<Option<u32>> = queued.tasks.is_none().then_some(None);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use berth_model::node::Node;
 use berth_model::reservation::{
-    ReservationFlag, ReservationSpec, ReserveGround, ReservedPart, ReservedShare, Window, nodes_of, parse_features, windows,
+    Busy, ReservationFlag, ReservationSpec, ReserveGround, ReservedPart, ReservedShare, Window, nodes_of, parse_features, windows,
 };
 use berth_model::tres::Tres;
 use berth_model::{Bytes, NodeName, hostlist};
@@ -90,15 +90,12 @@ pub fn replace_nodes(
     }
     let is_usable = |name: &NodeName| ground.nodes.iter().any(|node| node.name == *name && node.is_usable());
     let is_wanted_idle = spec.has(ReservationFlag::Replace) && first.start <= now;
-    let is_busy = |name: &NodeName| is_wanted_idle && ground.busy.iter().any(|(node, ..)| node == name);
+    let is_busy = |name: &NodeName| is_wanted_idle && ground.busy.iter().any(|busy| busy.node == *name);
     let keeps: BTreeSet<NodeName> = present.iter().filter(|name| is_usable(name) && !is_busy(name)).cloned().collect();
     if keeps.len() == present.len() {
         return None;
     }
-    // Its own jobs are no obstacle on nodes that it keeps.
-    let mut others = ground.clone();
-    others.busy.retain(|(node, ..)| !keeps.contains(node));
-    choose_nodes(&others, spec, from_now, &keeps).ok().filter(|chosen| chosen != parts)
+    choose_nodes(&ground.without(&keeps), spec, from_now, &keeps).ok().filter(|chosen| chosen != parts)
 }
 
 fn standing(ground: &ReserveGround, spec: &ReservationSpec, first: Window) -> BTreeMap<NodeName, Standing> {
@@ -120,11 +117,13 @@ fn standing(ground: &ReserveGround, spec: &ReservationSpec, first: Window) -> BT
             }
         }
     }
-    for (name, job, until) in &ground.busy {
-        let entry = all.entry(name.clone()).or_default();
+    for Busy { node, job, until, reservation } in &ground.busy {
+        let entry = all.entry(node.clone()).or_default();
         entry.is_busy = true;
-        if *until > first.start && !spec.has(ReservationFlag::IgnoreJobs) {
-            entry.conflict.get_or_insert_with(|| format!("{name}: job {job} may run until {until}"));
+        // Its own jobs are no obstacle.
+        let is_own = reservation.as_ref() == Some(&spec.name);
+        if *until > first.start && !is_own && !spec.has(ReservationFlag::IgnoreJobs) {
+            entry.conflict.get_or_insert_with(|| format!("{node}: job {job} may run until {until}"));
         }
     }
     all
@@ -173,6 +172,14 @@ impl Choice<'_> {
         self.standing.get(name).is_some_and(|standing| standing.is_busy)
     }
 
+    /// What no node has.
+    fn nothing_matches(&self) -> String {
+        let features = self.spec.features.as_ref().map(|features| format!("the features {features}"));
+        let partition = self.spec.partition.as_ref().map(|partition| format!("the partition {partition}"));
+        let asked: Vec<String> = features.into_iter().chain(partition).collect();
+        if asked.is_empty() { "there is no node".to_owned() } else { format!("no node is of {}", asked.join(" and ")) }
+    }
+
     fn named(&self) -> Result<Vec<ReservedPart>, Shortage> {
         let matching = self.matching();
         let names: Vec<NodeName> = match self.spec.nodes.as_deref().filter(|nodes| *nodes != "ALL") {
@@ -205,7 +212,7 @@ impl Choice<'_> {
                 available.iter().filter(matches).map(|node| &node.name).filter(|name| !chosen.contains(*name)).collect();
             if free.len() < *count as usize {
                 let names: Vec<NodeName> = self.matching().iter().filter(|node| matches(node)).map(|node| node.name.clone()).collect();
-                let conflicts = self.conflicts(names.iter());
+                let conflicts = if names.is_empty() { vec![self.nothing_matches()] } else { self.conflicts(names.iter()) };
                 return Err(Shortage { wanted: nodes_in_words(*count as usize), found: nodes_in_words(free.len()), conflicts });
             }
             chosen.extend(free.into_iter().take(*count as usize).cloned());
@@ -241,7 +248,8 @@ impl Choice<'_> {
             let names: Vec<NodeName> = self.matching().iter().map(|node| node.name.clone()).collect();
             let missing = |tres: &Tres| left.get(tres).copied().unwrap_or(0);
             let found = words(&self.spec.tres.iter().map(|(tres, count)| (tres.clone(), count - missing(tres))).collect());
-            return Err(Shortage { wanted: words(&self.spec.tres), found, conflicts: self.conflicts(names.iter()) });
+            let conflicts = if names.is_empty() { vec![self.nothing_matches()] } else { self.conflicts(names.iter()) };
+            return Err(Shortage { wanted: words(&self.spec.tres), found, conflicts });
         }
         Ok(grouped(&self.fleet, shares))
     }

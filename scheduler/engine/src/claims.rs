@@ -4,15 +4,18 @@
 //! when they end sooner. It goes before all other jobs. It is void when one of its nodes is out of service, or held by somebody for
 //! longer than the victims; then the job waits as any other.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use berth_model::JobId;
 use berth_model::NodeName;
 use berth_model::preemption::Claim;
+use berth_model::tres::TresCounts;
 
 use crate::accounts::PartyId;
 use crate::amount::{Micros, SECOND, micros, timestamp};
 use crate::backfill::{Queued, Wait};
+use crate::cohorts::{Pool, Reclaim};
+use crate::engine::Entry;
 use crate::fit::Fit;
 use crate::fleet::NodeIdx;
 use crate::keys::KeyId;
@@ -36,6 +39,8 @@ pub struct Preempting<'a> {
     taken: BTreeSet<JobId>,
     /// Limits that may let one more of their jobs start: that one has a claim.
     scopes: BTreeSet<ScopeId>,
+    /// What jobs with claims will hold, by who counts their tenants' jobs.
+    claimed: BTreeMap<ScopeId, TresCounts>,
     preemptions: Vec<Preemption>,
     claims: Vec<NewClaim>,
 }
@@ -48,6 +53,7 @@ impl<'a> Preempting<'a> {
             failed: HashMap::new(),
             taken: BTreeSet::new(),
             scopes: BTreeSet::new(),
+            claimed: BTreeMap::new(),
             preemptions: Vec::new(),
             claims: Vec::new(),
         }
@@ -72,7 +78,7 @@ impl Pass<'_> {
     pub fn preempt(&mut self, queued: &Queued, key: KeyId, fit: &Fit, planned: Option<Micros>, latest: Micros) -> Option<Wait> {
         let chosen = self.find_victims(queued, key, fit, planned, latest)?;
         let found = self.gang(key, chosen.nodes, chosen.ready_at);
-        if self.charge(queued, fit, &found).is_err() {
+        if self.charge(queued, fit, &found).is_err() || !self.has_licenses(key, chosen.ready_at, queued.length) {
             return None;
         }
         let names: Vec<NodeName> = found.parts.iter().map(|(at, _)| self.fleet.nodes[*at as usize].node.name.clone()).collect();
@@ -80,6 +86,7 @@ impl Pass<'_> {
         let victims: Vec<JobId> = chosen.victims.iter().map(|victim| victim.job).collect();
         let rules = self.accounts.party(queued.party).rules.clone();
         self.preempting.as_mut()?.scopes.extend(rules.iter().map(|rule| rule.scope));
+        self.note_claimed(queued);
         for victim in chosen.victims {
             let preempting = self.preempting.as_mut()?;
             let attempt = preempting.rules.world.jobs.get(&victim.job).and_then(|entry| entry.job.attempt.as_ref());
@@ -101,24 +108,61 @@ impl Pass<'_> {
         Some(self.hold_for(queued, fit, &found, victims))
     }
 
+    /// Licences are claimed from now on, as nodes are.
+    fn has_licenses(&self, key: KeyId, ready_at: Micros, length: Micros) -> bool {
+        self.licenses.fit(&self.keys.entries[key as usize].key.licenses, self.now, ready_at.saturating_add(length))
+    }
+
     fn find_victims(&mut self, queued: &Queued, key: KeyId, fit: &Fit, planned: Option<Micros>, latest: Micros) -> Option<Chosen> {
         let rules = self.accounts.party(queued.party).rules.clone();
+        let reclaim = self.reclaim(queued);
         let preempting = self.preempting.as_mut()?;
         let job = &preempting.rules.world.jobs.get(&queued.job)?.job;
         let index = (key, queued.party);
+        // Victims are chosen node by node, not by what nodes are counted as.
+        let is_counted = !fit.candidates.counted.is_empty();
         let has_failed = preempting.failed.get(&index).is_some_and(|failed| *failed <= queued.length);
         let is_limited = rules.iter().any(|rule| preempting.scopes.contains(&rule.scope));
-        if has_failed || is_limited || preempting.tries == MOST_TRIES || !preempting.rules.may_preempt(job) {
+        let may_preempt = preempting.rules.may_preempt(job) || !reclaim.is_empty();
+        if is_counted || has_failed || is_limited || preempting.tries == MOST_TRIES || !may_preempt {
             return None;
         }
         preempting.tries += 1;
-        let ground = preempt::Ground { fleet: self.fleet, profile: self.profile, rules: preempting.rules, taken: &preempting.taken };
+        let ground = preempt::Ground {
+            fleet: self.fleet,
+            profile: self.profile,
+            rules: preempting.rules,
+            taken: &preempting.taken,
+            reclaim: &reclaim,
+        };
         let Some(chosen) = preempt::choose(&ground, job, fit, queued.length) else {
             preempting.failed.insert(index, queued.length);
             return None;
         };
         let is_in_time = chosen.ready_at <= latest && planned.is_none_or(|planned| chosen.ready_at < planned);
         is_in_time.then_some(chosen)
+    }
+
+    /// What the job's tenant may have back for it.
+    fn reclaim(&mut self, queued: &Queued) -> Reclaim {
+        let Some(pool) = self.accounts.party(queued.party).pool.clone() else { return Reclaim::default() };
+        let request = self.request(queued);
+        let Some(preempting) = self.preempting.as_ref().filter(|preempting| preempting.rules.reclaims()) else { return Reclaim::default() };
+        let is_leaving = |job: JobId| {
+            let is_told = |entry: &Entry| entry.job.attempt.as_ref().is_some_and(|attempt| attempt.preempted.is_some());
+            preempting.taken.contains(&job) || preempting.rules.world.jobs.get(&job).is_some_and(is_told)
+        };
+        pool.reclaim(&self.accounts.ledger, &request, preempting.claimed.get(&pool.scope()), is_leaving)
+    }
+
+    /// What the job of a claim will hold counts against its tenant's guarantee.
+    fn note_claimed(&mut self, queued: &Queued) {
+        let Some(scope) = self.accounts.party(queued.party).pool.as_ref().map(Pool::scope) else { return };
+        let request = self.request(queued);
+        if let Some(preempting) = &mut self.preempting {
+            let claimed = preempting.claimed.entry(scope).or_default();
+            request.tres.iter().for_each(|(tres, count)| *claimed.entry(tres.clone()).or_insert(0) += count);
+        }
     }
 
     /// Where the claim of a job stands now; one that waits is taken off the profile.
@@ -128,7 +172,9 @@ impl Pass<'_> {
         let nodes: Option<Vec<NodeIdx>> = claim.nodes.iter().map(seen).collect();
         let Some(mut nodes) = nodes else { return Kept::Void };
         nodes.sort_unstable();
-        let Some(variant) = fit.variants.iter().find(|variant| variant.nodes as usize == nodes.len()) else { return Kept::Void };
+        let is_plain = fit.candidates.counted.is_empty();
+        let variant = fit.variants.iter().find(|variant| is_plain && variant.nodes as usize == nodes.len());
+        let Some(variant) = variant else { return Kept::Void };
         let is_candidate = |at: &NodeIdx| fit.candidates.usable.binary_search(at).is_ok();
         let mut ready_at = self.now;
         let mut needs = Vec::with_capacity(nodes.len());
@@ -140,6 +186,7 @@ impl Pass<'_> {
         }
         // What is planned there is planned for others with claims, or in a quick plan for anybody.
         let is_planned = needs.iter().any(|(at, need)| !self.profile.fits(*at, need, ready_at, queued.length));
+        let is_planned = is_planned || !self.has_licenses(key, ready_at, queued.length);
         if is_planned || ready_at > micros(claim.ready_at).max(self.now.saturating_add(SECOND)) {
             return Kept::Void;
         }
@@ -151,6 +198,7 @@ impl Pass<'_> {
         if let Some(preempting) = &mut self.preempting {
             preempting.scopes.extend(rules.iter().map(|rule| rule.scope));
         }
+        self.note_claimed(queued);
         Kept::Waits(self.hold_for(queued, fit, &found, claim.victims.clone()))
     }
 
@@ -167,6 +215,7 @@ impl Pass<'_> {
             self.profile.book(self.fleet, *at, queued.job, held);
         }
         self.bookings.add(queued.job, found.at, found.parts.iter().map(|(at, _)| *at));
+        self.book_licenses(queued.job, found, self.now, queued.length);
         Wait::Preempting { at: found.at, nodes: found.parts.iter().map(|(at, _)| *at).collect(), victims }
     }
 }

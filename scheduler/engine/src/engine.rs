@@ -11,7 +11,7 @@ use berth_model::reservation::Reservation;
 use berth_model::resources::NodeAllocation;
 use berth_model::state::{JobState, NodeState};
 use berth_model::tres::Charge;
-use berth_model::{JobId, Name, NodeName};
+use berth_model::{JobId, Name, NodeName, license};
 
 use crate::accounts::{Accounts, PartyId};
 use crate::amount::{Micros, micros, span};
@@ -19,6 +19,7 @@ use crate::bookings::Bookings;
 use crate::fleet::{Fleet, Holding, NodeIdx};
 use crate::keys::{KeyId, Keys};
 use crate::ledger::ScopeId;
+use crate::licenses::Licenses;
 use crate::order::{Order, Rest};
 use crate::plan::Plan;
 use crate::predict::Predictions;
@@ -118,6 +119,8 @@ pub(crate) struct News {
     pub freed: BTreeSet<NodeIdx>,
     /// Those whose limits may let more run.
     pub relieved: BTreeSet<ScopeId>,
+    /// Licences of which something was given back.
+    pub licenses: BTreeSet<Name>,
     /// Something else: only a full plan answers it.
     pub is_large: bool,
 }
@@ -149,6 +152,7 @@ pub struct Engine {
     pub(crate) fleet: Fleet,
     pub(crate) profile: Profile,
     pub(crate) bookings: Bookings,
+    pub(crate) licenses: Licenses,
     pub(crate) news: News,
     /// What the last full plan left for quick ones; nothing before the first.
     pub(crate) standing: Option<Standing>,
@@ -177,6 +181,7 @@ impl Engine {
             keys: self.keys.clone(),
             accounts: self.accounts.clone(),
             fleet: self.fleet.clone(),
+            licenses: self.licenses.clone(),
             clock: self.clock,
             pending: self.pending,
             is_fleet_stale: self.is_fleet_stale,
@@ -226,6 +231,10 @@ impl Engine {
             Event::JobGone(job) => self.remove_job(job),
             Event::RecentRuns(runs) => self.world.predictions.learn(runs),
             Event::Reservations(reservations) => self.set_reservations(reservations),
+            Event::Licenses(licenses) => {
+                self.licenses.set_totals(&licenses);
+                self.news.is_large = true;
+            }
         }
     }
 
@@ -260,6 +269,7 @@ impl Engine {
             let counted = self.accounts.ledger.remove(&(job, array_index, true));
             self.relieve(&counted);
             self.release(job, array_index, true, &start.nodes);
+            self.news.licenses.extend(self.licenses.release((job, array_index, true)));
         }
     }
 
@@ -281,6 +291,7 @@ impl Engine {
         if let Some(attempt) = job.attempt.as_ref().filter(|_| job.state.is_active()) {
             let end = end_of(&job, attempt);
             self.hold((job.id, None, false), end, &attempt.nodes, attempt.reservation.as_ref());
+            self.licenses.hold((job.id, None, false), license::held(&attempt.charge.tres), end);
         }
         if job.state == JobState::Pending {
             self.pending += 1;
@@ -306,6 +317,7 @@ impl Engine {
                 let counted = self.accounts.end(id, attempt.number);
                 self.relieve(&counted);
                 self.release(id, None, false, &attempt.nodes);
+                self.news.licenses.extend(self.licenses.release((id, None, false)));
             }
         }
     }
@@ -319,6 +331,7 @@ impl Engine {
         for at in self.bookings.remove(job) {
             self.profile.unbook(&self.fleet, at, job, self.clock);
         }
+        self.licenses.unbook(job);
     }
 
     /// `who`: the job, its task, and whether it is a start that is not confirmed yet.
@@ -366,6 +379,7 @@ impl Engine {
         }
         self.fleet = Fleet::build(&self.world.nodes, &self.world.partitions, &self.world.reservations);
         self.bookings.clear();
+        self.licenses.clear_booked();
         self.is_fleet_stale = false;
         self.keys.forget_fits();
         let mut held = Vec::new();

@@ -7,6 +7,7 @@ use berth_model::{JobId, Name, hostlist};
 use jiff::Timestamp;
 
 use crate::amount::{Amount, Micros, NEVER, timestamp};
+use crate::features;
 use crate::filling::Filling;
 use crate::fit::{Candidates, Fit, Fitness};
 use crate::fleet::{Fleet, NodeIdx};
@@ -71,16 +72,25 @@ pub struct Ground {
 }
 
 pub fn ground(fleet: &Fleet, filling: &Filling, candidates: &Candidates) -> Ground {
-    let mut free = Amount::default();
-    let mut ends: Vec<(Micros, JobId)> = Vec::new();
-    for at in &candidates.usable {
-        free = free.plus(&filling.free[*at as usize]);
-        ends.extend(fleet.holdings(*at).iter().map(|h| (h.end, h.owner)));
+    let required = candidates.required.as_deref().unwrap_or_default();
+    let free_of = |nodes: &[NodeIdx]| {
+        let free = nodes.iter().fold(Amount::default(), |sum, at| sum.plus(&filling.free[*at as usize]));
+        let gpus = if free.gpu_count() > 0 { format!(", {}", counted(free.gpu_count().into(), "GPU")) } else { String::new() };
+        format!("{}{gpus} free", counted(free.cpus.into(), "CPU"))
+    };
+    let mut have = format!("{} on {}", free_of(&candidates.usable), counted(candidates.usable.len() as u64, "node"));
+    if !required.is_empty() {
+        have.push_str(&format!("; of these {} on {}, which it must have", free_of(required), names(fleet, required)));
     }
-    // A gang has an end on each node; the first few ends of all may be one job's.
+    // Those on nodes that it must have come first. A gang has an end on each node; the first few ends of all may be one job's.
+    let mut ends: Vec<(bool, Micros, JobId)> = Vec::new();
+    for at in &candidates.usable {
+        let is_optional = required.binary_search(at).is_err();
+        ends.extend(fleet.holdings(*at).iter().map(|holding| (is_optional, holding.end, holding.owner)));
+    }
     ends.sort_unstable();
     let mut holders: Vec<String> = Vec::new();
-    for (_, job) in ends {
+    for (_, _, job) in ends {
         let name = format!("job/{job}");
         if !holders.contains(&name) {
             holders.push(name);
@@ -89,9 +99,7 @@ pub fn ground(fleet: &Fleet, filling: &Filling, candidates: &Candidates) -> Grou
             break;
         }
     }
-    let nodes = candidates.usable.len();
-    let gpus = if free.gpu_count() > 0 { format!(", {}", counted(free.gpu_count() as u64, "GPU")) } else { String::new() };
-    Ground { have: format!("{}{gpus} free on {}", counted(free.cpus as u64, "CPU"), counted(nodes as u64, "node")), holders }
+    Ground { have, holders }
 }
 
 /// Whether a gang of the key could start now if nobody had planned starts.
@@ -104,7 +112,14 @@ pub fn has_room(fleet: &Fleet, filling: &Filling, fit: &Fit) -> bool {
             let need = variant.needs[fleet.nodes[*at as usize].class as usize].as_ref();
             need.is_some_and(|need| filling.free[*at as usize].covers(need))
         };
-        required.iter().all(carries) && ready.take(variant.nodes as usize).count() == variant.nodes as usize
+        let counted = &fit.candidates.counted;
+        required.iter().all(carries)
+            && if counted.is_empty() {
+                ready.take(variant.nodes as usize).count() == variant.nodes as usize
+            } else {
+                let nodes: Vec<u32> = ready.map(|(_, _, at)| fleet.nodes[at as usize].class).collect();
+                nodes.len() >= variant.nodes as usize && counted.do_for(variant.nodes, nodes.into_iter().map(|class| (class, 1)))
+            }
     })
 }
 
@@ -199,7 +214,10 @@ pub fn unfit(fleet: &Fleet, job: &JobSnapshot, fit: &Fit, fitness: Fitness) -> V
                 .advice("wait until the nodes are back, or ask for other nodes")
         }
         Fitness::NoSuchNodes => say("constraint_unsatisfiable", "enough nodes must match partition, constraint and node lists", object)
-            .have(counted((fit.candidates.usable.len() + fit.candidates.unusable.len()) as u64, "matching node"))
+            .have(
+                features::missing(fleet, job)
+                    .unwrap_or_else(|| counted((fit.candidates.usable.len() + fit.candidates.unusable.len()) as u64, "matching node")),
+            )
             .need(words(&job.shape))
             .advice("relax the constraint or the node lists, or use another partition"),
         Fitness::TooLarge | Fitness::Fits => {

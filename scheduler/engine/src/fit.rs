@@ -11,6 +11,7 @@ use berth_model::policy::Partition;
 use berth_model::resources::Shape;
 
 use crate::amount::{Amount, Micros};
+use crate::counted::Counted;
 use crate::fleet::{Class, Fleet, NodeIdx};
 use crate::keys::{Ground, Key};
 use crate::profile::Profile;
@@ -33,6 +34,8 @@ pub struct Candidates {
     pub required: Option<Vec<NodeIdx>>,
     /// Required nodes that are known candidates, in service or not.
     is_required_known: bool,
+    /// Those of them that are counted by their features.
+    pub counted: Counted,
 }
 
 impl Candidates {
@@ -40,6 +43,17 @@ impl Candidates {
     #[inline]
     pub fn allows(&self, node: NodeIdx) -> bool {
         self.excluded.is_empty() || self.excluded.binary_search(&node).is_err()
+    }
+
+    /// Beside the required nodes a gang has room for what is counted and they are not.
+    fn leave_room(&self, fleet: &Fleet, gang: u32) -> bool {
+        let required = self.required.as_deref().unwrap_or_default();
+        if self.counted.is_empty() || required.is_empty() {
+            return true;
+        }
+        let rest = self.usable.iter().filter(|at| required.binary_search(at).is_err());
+        let nodes = required.iter().chain(rest).map(|at| (*at, fleet.nodes[*at as usize].class));
+        self.counted.choose(gang as usize, required.len(), nodes).is_some()
     }
 }
 
@@ -50,15 +64,16 @@ pub struct Variant {
     pub needs: Vec<Option<Amount>>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The nearest to a start first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fitness {
     Fits,
     /// It would fit if nodes now out of service were back.
     NodesUnavailable,
-    /// Too few nodes match partition, constraint, nodelist and exclusions.
-    NoSuchNodes,
     /// No set of known nodes is large enough, even all free.
     TooLarge,
+    /// Too few nodes match partition, constraint, nodelist and exclusions.
+    NoSuchNodes,
 }
 
 #[derive(Debug)]
@@ -80,6 +95,7 @@ pub fn candidates(fleet: &Fleet, ground: &Ground) -> Candidates {
     let is_flex = via.is_some_and(|via| fleet.reservations[via as usize].is_flex);
     let admits: Vec<bool> = fleet.classes.iter().map(|class| !is_void && class_matches(class, ground, is_flex)).collect();
     let mut found = Candidates { usable_by_class: vec![0; admits.len()], all_by_class: vec![0; admits.len()], ..Candidates::default() };
+    found.counted = Counted::new(&ground.counts, &fleet.classes);
     found.excluded = ground.excluded.iter().filter_map(|name| fleet.find(name)).collect();
     found.excluded.extend(ground.fences.iter().flat_map(|name| fleet.fenced(name)));
     if let Some(via) = via {
@@ -124,14 +140,27 @@ pub fn work_out(fleet: &Fleet, partitions: &BTreeMap<Name, Partition>, key: &Key
     let limits = partitions.get(&key.ground.partition).map(NodeLimits::of).unwrap_or_default();
     let shape = &key.shape;
     let required = key.ground.required.len();
-    let mut fit = Fit { variants: Vec::new(), is_loose: !is_even_only(shape, required), limits, fitness: Fitness::TooLarge, candidates };
+    let mut fit = Fit {
+        variants: Vec::new(),
+        is_loose: !is_even_only(shape, required) && candidates.counted.is_empty(),
+        limits,
+        fitness: Fitness::TooLarge,
+        candidates,
+    };
     let mut could_fit = false;
     for nodes in node_counts(shape, required) {
         let share = even_share(shape, nodes, 0);
         let needs: Vec<_> = fleet.classes.iter().map(|class| node_need(shape, class, limits, share)).collect();
         let count = |by_class: &[u32]| needs.iter().zip(by_class).filter(|(need, _)| need.is_some()).map(|(_, n)| *n).sum::<u32>();
-        could_fit |= count(&fit.candidates.all_by_class) >= nodes && fit.candidates.is_required_known;
+        let are_counted = |by_class: &[u32]| {
+            let able = needs.iter().zip(by_class).zip(0..).filter(|((need, _), _)| need.is_some());
+            fit.candidates.counted.do_for(nodes, able.map(|((_, count), class)| (class, *count)))
+        };
+        let all = &fit.candidates.all_by_class;
+        could_fit |= count(all) >= nodes && fit.candidates.is_required_known && are_counted(all);
         let is_possible = count(&fit.candidates.usable_by_class) >= nodes
+            && are_counted(&fit.candidates.usable_by_class)
+            && fit.candidates.leave_room(fleet, nodes)
             && fit
                 .candidates
                 .required
@@ -156,7 +185,8 @@ fn judge(fleet: &Fleet, shape: &Shape, fit: &Fit, could_fit: bool, required: usi
         return Fitness::Fits;
     }
     let known = candidates.usable.len() + candidates.unusable.len();
-    if known < node_range(shape, required).0 as usize || !candidates.is_required_known {
+    let are_counted = candidates.counted.do_for(node_range(shape, required).1, (0..).zip(candidates.all_by_class.iter().copied()));
+    if known < node_range(shape, required).0 as usize || !candidates.is_required_known || !are_counted {
         return Fitness::NoSuchNodes;
     }
     let mut all: Vec<NodeIdx> = candidates.usable.iter().chain(&candidates.unusable).copied().collect();

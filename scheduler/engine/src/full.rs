@@ -64,10 +64,13 @@ impl Engine {
             &mut self.bookings,
             &mut self.keys,
             &mut self.accounts,
+            &mut self.licenses,
             &self.world.partitions,
         );
-        pass.preempting = victims::Rules::new(&self.world, now).map(Preempting::new);
+        pass.preempting = victims::Rules::new(&self.world, now, !pass.accounts.cohorts.is_empty()).map(Preempting::new);
         pass.bookings.clear();
+        pass.licenses.clear_booked();
+        pass.licenses.clamp_overdue(now);
         let needs = needs(&mut pass, &queue);
         pass.profile.begin(pass.fleet, &needs, now);
         if pass.profile.clamp_overdue(pass.fleet, now) {
@@ -98,7 +101,7 @@ impl Engine {
         standing.boundary = self.fleet.next_boundary(now);
         standing.boundary.iter().for_each(|at| plan.wake_by(timestamp(*at)));
         let words = Reserved { reservations: &self.world.reservations, fleet: &self.fleet, filling: &self.profile.filling, now };
-        let mut writer = Writer::new(&self.fleet, &self.profile.filling, &self.keys, &scale, words, &mut standing.grounds);
+        let mut writer = Writer::new(&self.fleet, &self.profile.filling, &self.keys, &scale, words, &self.licenses, &mut standing.grounds);
         let mut ahead: BTreeMap<&Name, VecDeque<JobId>> = BTreeMap::new();
         for ((ranked, judged), rank) in ranked.iter().zip(judged).zip(1..) {
             let job = &ranked.entry.job;

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_model::event::JobSnapshot;
+use berth_model::license::LicenseCounts;
 use berth_model::policy::Partition;
 use berth_model::resources::Shape;
+use berth_model::validate::NodeCount;
 use berth_model::{Name, NodeName};
 
 use crate::fit::{Candidates, Fit, candidates, work_out};
@@ -18,6 +20,8 @@ pub type KeyId = u32;
 pub struct Key {
     pub shape: Shape,
     pub ground: Ground,
+    /// What it holds besides nodes.
+    pub licenses: LicenseCounts,
 }
 
 /// The nodes a job may use, whatever its shape.
@@ -25,6 +29,8 @@ pub struct Key {
 pub struct Ground {
     pub partition: Name,
     pub constraint: Option<Vec<BTreeSet<String>>>,
+    /// So many of its nodes, each for one of these at most, have other features besides.
+    pub counts: Vec<NodeCount>,
     pub required: BTreeSet<NodeName>,
     pub excluded: BTreeSet<NodeName>,
     /// In which it would run.
@@ -40,11 +46,13 @@ impl Key {
             ground: Ground {
                 partition: job.partition.clone(),
                 constraint: job.constraint.clone(),
+                counts: Vec::new(),
                 required: job.required_nodes.clone(),
                 excluded: job.excluded_nodes.clone(),
                 reservation: None,
                 fences: BTreeSet::new(),
             },
+            licenses: job.licenses.first().cloned().unwrap_or_default(),
         }
     }
 }

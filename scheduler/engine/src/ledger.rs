@@ -46,7 +46,7 @@ pub struct Run {
 }
 
 impl Run {
-    fn count(&self, tres: &Tres) -> u64 {
+    pub fn count(&self, tres: &Tres) -> u64 {
         self.tres.get(tres).copied().unwrap_or(0)
     }
 
@@ -204,6 +204,16 @@ impl Ledger {
         run.scopes
     }
 
+    /// What runs that a scope counts hold of a resource.
+    pub fn held(&self, scope: ScopeId, tres: &Tres) -> u64 {
+        self.counters[scope as usize].tres.get(tres).copied().unwrap_or(0)
+    }
+
+    /// What a scope counts.
+    pub fn runs(&self, scope: ScopeId) -> impl Iterator<Item = (&RunKey, &Run)> {
+        self.counters[scope as usize].runs.iter().filter_map(|key| Some((key, self.runs.get(key)?)))
+    }
+
     /// What limits hold against one more; empty: it may run.
     pub fn causes(&mut self, rules: &[Rule], wish: &Wish<'_>) -> Vec<(ScopeId, Verdict)> {
         rules.iter().filter_map(|rule| Some((rule.scope, self.cause(rule, wish)?))).collect()
@@ -288,10 +298,21 @@ impl Ledger {
 
     /// A limit that runs hold: those that end first are named, and when enough of them have ended.
     fn full(&mut self, rule: &Rule, have: String, need: String, over: u64, of: impl Fn(&Run) -> u64, now: Micros) -> Verdict {
+        let (holders, clears) = self.freed(rule.scope, over, of, now);
+        let verdict = holds(&rule.bound).have(have).need(need).holders(holders);
+        let verdict = verdict.advice("nothing to do: it may start when these jobs end");
+        match clears.filter(|at| *at < NEVER) {
+            Some(at) => verdict.clears(timestamp(at.max(now))),
+            None => verdict,
+        }
+    }
+
+    /// Those that end first of what a scope counts, and when enough of them have ended to free `over`; `of` says what each frees.
+    pub fn freed(&mut self, scope: ScopeId, over: u64, of: impl Fn(&Run) -> u64, now: Micros) -> (Vec<String>, Option<Micros>) {
         let mut freed = 0;
         let mut clears = None;
         let mut holders = Holders::default();
-        for (end, key) in &*self.ends(rule.scope, now) {
+        for (end, key) in &*self.ends(scope, now) {
             let share = self.runs.get(key).map_or(0, &of);
             holders.add(key, share);
             freed += share;
@@ -302,12 +323,7 @@ impl Ledger {
                 break;
             }
         }
-        let verdict = holds(&rule.bound).have(have).need(need).holders(holders.names);
-        let verdict = verdict.advice("nothing to do: it may start when these jobs end");
-        match clears.filter(|at| *at < NEVER) {
-            Some(at) => verdict.clears(timestamp(at.max(now))),
-            None => verdict,
-        }
+        (holders.names, clears)
     }
 
     /// A limit on use, which fades.

@@ -3,8 +3,8 @@
 //! Pure: no I/O, no wall clock, no randomness. The same events and the same instants give the same plans. The policy is Slurm's
 //! (backfill over a profile of free resources); where it differs, time is half-open intervals and devices are planned singly.
 //!
-//! The rooms, in the order of a plan: [`eligible`] and [`priority`] ([`queue`], [`order`], [`predict`]), [`shape`] and [`fit`], [`profile`] ([`timeline`],
-//! [`gaps`], [`filling`]) and [`search`] ([`singles`], [`floors`]), [`backfill`], [`preempt`] ([`victims`], [`claims`]), [`place`], [`explain`] ([`verdicts`]). [`fleet`] keeps the
+//! The rooms, in the order of a plan: [`eligible`] and [`priority`] ([`queue`], [`order`], [`predict`]), [`shape`] and [`fit`] ([`counted`]), [`profile`] ([`timeline`],
+//! [`gaps`], [`filling`]) and [`search`] ([`singles`], [`floors`], [`licenses`]), [`backfill`], [`preempt`] ([`victims`], [`claims`]), [`place`], [`explain`] ([`verdicts`], [`features`]). [`fleet`] keeps the
 //! nodes and what reservations keep of them ([`views`], [`ways`], [`reserved`]), [`accounts`] who asks ([`shares`], [`usage`]) and what limits count ([`ledger`], [`limits`]), [`engine`] the state that events change, [`full`] and [`quick`] the two plans, [`dry_run`] a plan that is only asked about, and [`choose`] which nodes a reservation gets.
 
 mod accounts;
@@ -13,10 +13,13 @@ mod backfill;
 mod bookings;
 mod choose;
 mod claims;
+mod cohorts;
+mod counted;
 mod dry_run;
 mod eligible;
 mod engine;
 mod explain;
+mod features;
 mod filling;
 mod fit;
 mod fleet;
@@ -25,6 +28,7 @@ mod full;
 mod gaps;
 mod keys;
 mod ledger;
+mod licenses;
 mod limits;
 mod order;
 mod pass;

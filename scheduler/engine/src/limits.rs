@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use berth_model::NodeName;
 use berth_model::limit::Request;
 use berth_model::tres::{Charge, Tres, TresCounts};
 use berth_model::verdict::Verdict;
+use berth_model::{NodeName, license};
 
 use crate::accounts::PartyId;
 use crate::amount::{Micros, SECOND};
@@ -26,19 +26,18 @@ pub type Causes = Arc<[(ScopeId, Verdict)]>;
 #[derive(Default)]
 pub struct Memo {
     /// What was found for jobs of a party, key and length, as of a version of the ledger.
-    causes: HashMap<(PartyId, KeyId, Micros), (u64, Causes)>,
+    causes: HashMap<(PartyId, KeyId, Micros, bool), (u64, Causes)>,
     /// The least that jobs of a key and length take: a key's partition decides the billing.
-    requests: HashMap<(KeyId, Micros), Arc<Request>>,
+    requests: HashMap<(KeyId, Micros, bool), Arc<Request>>,
 }
 
 impl Pass<'_> {
     /// What holds one more job, wherever it may run.
     pub fn limits(&mut self, queued: &Queued) -> Causes {
-        let rules = self.accounts.party(queued.party).rules.clone();
-        if rules.is_empty() {
+        if !self.accounts.party(queued.party).is_bound() {
             return Arc::default();
         }
-        let index = (queued.party, queued.key, queued.length);
+        let index = (queued.party, queued.key, queued.length, self.has_one_set(queued));
         let version = self.accounts.ledger.version;
         if let Some((_, causes)) = self.memo.causes.get(&index).filter(|(known, _)| *known == version) {
             return causes.clone();
@@ -50,16 +49,27 @@ impl Pass<'_> {
         causes
     }
 
-    fn request(&mut self, queued: &Queued) -> Arc<Request> {
-        let index = (queued.key, queued.length);
+    /// The least that a job takes.
+    pub fn request(&mut self, queued: &Queued) -> Arc<Request> {
+        let index = (queued.key, queued.length, self.has_one_set(queued));
         if let Some(known) = self.memo.requests.get(&index) {
             return known.clone();
         }
-        let shape = &self.keys.entries[queued.key as usize].key.shape;
-        let tres = self.accounts.charge(queued.party, shape.least_counts()).tres;
+        let key = &self.keys.entries[queued.key as usize].key;
+        let (shape, mut tres) = (&key.shape, key.shape.least_counts());
+        if index.2 {
+            license::charge(&key.licenses, &mut tres);
+        }
+        let tres = self.accounts.charge(queued.party, tres).tres;
         let request = Arc::new(Request { tres, on_node: shape.least_on_node(), time_limit: (queued.length / SECOND) as u64 });
         self.memo.requests.insert(index, request.clone());
         request
+    }
+
+    /// The same licences whatever way it goes.
+    fn has_one_set(&self, queued: &Queued) -> bool {
+        let licenses = |key: KeyId| &self.keys.entries[key as usize].key.licenses;
+        queued.others.iter().all(|key| licenses(*key) == licenses(queued.key))
     }
 
     /// What the job takes at its place; `Err`: what holds it there.
@@ -79,8 +89,9 @@ impl Pass<'_> {
                 *tres.entry(which).or_insert(0) += count;
             }
         }
+        license::charge(&self.keys.entries[found.key as usize].key.licenses, &mut tres);
         let charge = self.accounts.charge(queued.party, tres);
-        if self.accounts.party(queued.party).rules.is_empty() {
+        if !self.accounts.party(queued.party).is_bound() {
             return Ok(charge);
         }
         let nodes: Vec<NodeName> = found.parts.iter().map(|(at, _)| self.fleet.nodes[*at as usize].node.name.clone()).collect();
@@ -92,6 +103,9 @@ impl Pass<'_> {
     fn ask(&mut self, party: PartyId, request: &Request, nodes: &[NodeName], usage_factor: f64) -> Causes {
         let rules = self.accounts.party(party).rules.clone();
         let wish = Wish { request, nodes, usage_factor, is_safe: self.accounts.is_safe, now: self.now };
-        self.accounts.ledger.causes(&rules, &wish).into()
+        let pool = self.accounts.party(party).pool.clone();
+        let mut causes = self.accounts.ledger.causes(&rules, &wish);
+        causes.extend(pool.and_then(|pool| pool.cause(&mut self.accounts.ledger, request, self.now)));
+        causes.into()
     }
 }

@@ -192,6 +192,8 @@ mod tests {
             attempt: None,
             claim: None,
             reservations: Vec::new(),
+            licenses: Vec::new(),
+            choices: Vec::new(),
         }
     }
 

@@ -18,6 +18,7 @@ use crate::fit::{Fit, Fitness, free_over, spread};
 use crate::fleet::{Fleet, Holding, NodeIdx};
 use crate::floors::Floors;
 use crate::keys::{KeyId, Keys};
+use crate::licenses::Licenses;
 use crate::limits::{Causes, Memo};
 use crate::place;
 use crate::plan::Start;
@@ -43,6 +44,7 @@ pub struct Pass<'a> {
     pub bookings: &'a mut Bookings,
     pub keys: &'a mut Keys,
     pub accounts: &'a mut Accounts,
+    pub licenses: &'a mut Licenses,
     partitions: &'a BTreeMap<Name, Partition>,
     /// Only a full plan preempts.
     pub preempting: Option<Preempting<'a>>,
@@ -67,6 +69,12 @@ impl Ways {
         std::iter::once(&self.first).chain(&self.others).map(|(key, fit)| (*key, fit))
     }
 
+    /// By no way nodes can ever carry it: the one that is nearest to it.
+    pub fn unfit(&self) -> Option<(KeyId, Fitness)> {
+        let nearest = self.all().map(|(key, fit)| (key, fit.fitness)).min_by_key(|(_, fitness)| *fitness)?;
+        (nearest.1 != Fitness::Fits).then_some(nearest)
+    }
+
     /// That of a way.
     pub fn fit(&self, key: KeyId) -> &Arc<Fit> {
         self.all().find(|(way, _)| *way == key).map_or(&self.first.1, |(_, fit)| fit)
@@ -74,6 +82,7 @@ impl Ways {
 }
 
 impl<'a> Pass<'a> {
+    #[allow(clippy::too_many_arguments)]
     pub fn new(
         now: Micros,
         fleet: &'a mut Fleet,
@@ -81,6 +90,7 @@ impl<'a> Pass<'a> {
         bookings: &'a mut Bookings,
         keys: &'a mut Keys,
         accounts: &'a mut Accounts,
+        licenses: &'a mut Licenses,
         partitions: &'a BTreeMap<Name, Partition>,
     ) -> Self {
         let floors = Floors::default();
@@ -91,6 +101,7 @@ impl<'a> Pass<'a> {
             bookings,
             keys,
             accounts,
+            licenses,
             partitions,
             preempting: None,
             memo: Memo::default(),
@@ -117,6 +128,7 @@ impl<'a> Pass<'a> {
         let nodes = self.bookings.remove(job);
         if !nodes.is_empty() {
             nodes.into_iter().for_each(|at| self.profile.unbook(self.fleet, at, job, self.now));
+            self.licenses.unbook(job);
             self.forget_bounds();
         }
     }
@@ -135,6 +147,7 @@ impl<'a> Pass<'a> {
             holdings.iter_mut().filter(|h| h.owner == job && !h.is_provisional).for_each(|h| h.end = h.end.min(end));
             self.profile.redraw(self.fleet, at, self.now);
         }
+        self.licenses.shorten(job, end);
         self.forget_bounds();
     }
 
@@ -158,25 +171,48 @@ impl<'a> Pass<'a> {
         let mut best: Option<Found> = None;
         for (key, fit) in fits.all() {
             let latest = best.as_ref().map_or(latest, |best| best.at.saturating_sub(1));
-            if fit.fitness == Fitness::Fits && latest >= self.now {
+            if fit.fitness == Fitness::Fits && latest >= self.now && self.may_have_licenses(key) {
                 best = self.find(key, fit, queued.length, latest).filter(|found| found.at <= latest).or(best);
             }
         }
         best
     }
 
+    /// The cluster has as many licences as jobs of the key hold.
+    pub fn may_have_licenses(&self, key: KeyId) -> bool {
+        self.licenses.are_enough(&self.keys.entries[key as usize].key.licenses)
+    }
+
     /// The earliest start up to `latest` of a job of the key that may run for `length`. Of equal instants, the fewest nodes.
     pub fn find(&mut self, key: KeyId, fit: &Arc<Fit>, length: Micros, latest: Micros) -> Option<Found> {
+        let entry = self.keys.entries[key as usize].key.clone();
+        if entry.licenses.is_empty() {
+            return self.find_nodes(key, fit, length, self.now, latest);
+        }
+        // Nodes and licences take turns: each names the first instant from the other's on, until both name the same.
+        let mut from = self.licenses.next_fit(&entry.licenses, self.now, length);
+        while from <= latest && from < NEVER {
+            let found = self.find_nodes(key, fit, length, from, latest)?;
+            from = self.licenses.next_fit(&entry.licenses, found.at, length);
+            if from == found.at {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    /// The earliest instant in `from..=latest` at which there are nodes.
+    fn find_nodes(&mut self, key: KeyId, fit: &Arc<Fit>, length: Micros, from: Micros, latest: Micros) -> Option<Found> {
         let required = fit.candidates.required.as_deref()?;
         let mut best: Option<Found> = None;
         for (i, variant) in fit.variants.iter().enumerate() {
             let wanted = Wanted { nodes: variant.nodes, length, needs: &variant.needs, candidates: &fit.candidates, required };
             let latest = best.as_ref().map_or(latest, |best| best.at.saturating_sub(1));
-            let floor = self.floors.get(key, fit, i, length, self.now);
+            let floor = self.floors.get(key, fit, i, length, self.now).max(from);
             if floor > latest {
                 continue;
             }
-            let answer = if variant.nodes == 1 && required.is_empty() {
+            let answer = if variant.nodes == 1 && required.is_empty() && from == self.now && fit.candidates.counted.is_empty() {
                 self.single((key, i), &wanted, latest)
             } else {
                 earliest(self.fleet, self.profile, &wanted, self.now, floor, latest)
@@ -190,15 +226,18 @@ impl<'a> Pass<'a> {
                 }
                 Answer::NotBefore(at) => at,
             };
-            self.floors.raise(key, fit, i, length, not_before);
+            // What was not looked for before `from` is no bound.
+            if from == self.now {
+                self.floors.raise(key, fit, i, length, not_before);
+            }
         }
-        if !fit.is_loose || best.as_ref().is_some_and(|best| best.at == self.now) {
+        if !fit.is_loose || best.as_ref().is_some_and(|best| best.at == from) {
             return best;
         }
         if fit.variants.is_empty() {
-            return self.find_uneven(key, fit, length, latest);
+            return self.find_uneven(key, fit, length, from, latest);
         }
-        self.uneven_now(key, fit, length).or(best)
+        if from > self.now { self.uneven_at(key, fit, length, from).or(best) } else { self.uneven_now(key, fit, length).or(best) }
     }
 
     fn single(&mut self, key: (KeyId, usize), wanted: &Wanted<'_>, latest: Micros) -> Answer {
@@ -230,9 +269,9 @@ impl<'a> Pass<'a> {
         Some(Found { key, at, parts })
     }
 
-    /// For gangs that no even split can carry: every instant at which something is released.
-    fn find_uneven(&mut self, key: KeyId, fit: &Fit, length: Micros, latest: Micros) -> Option<Found> {
-        let floor = self.uneven_floors.get(&(key, length)).copied().unwrap_or(self.now);
+    /// For gangs that no even split can carry: every instant from `from` on at which something is released.
+    fn find_uneven(&mut self, key: KeyId, fit: &Fit, length: Micros, from: Micros, latest: Micros) -> Option<Found> {
+        let floor = self.uneven_floors.get(&(key, length)).copied().unwrap_or(self.now).max(from);
         let lines = fit.candidates.usable.iter().map(|at| &self.profile.lines[*at as usize]);
         let mut instants: Vec<Micros> = lines.flat_map(|line| line.steps_after(floor)).collect();
         instants.push(floor);
@@ -240,7 +279,9 @@ impl<'a> Pass<'a> {
         instants.dedup();
         let found = instants.into_iter().take_while(|at| *at <= latest).find_map(|at| self.uneven_at(key, fit, length, at));
         let not_before = found.as_ref().map_or(if latest == NEVER { NEVER } else { latest.saturating_add(1) }, |found| found.at);
-        self.uneven_floors.insert((key, length), floor.max(not_before));
+        if from == self.now {
+            self.uneven_floors.insert((key, length), floor.max(not_before));
+        }
         found
     }
 
@@ -251,6 +292,13 @@ impl<'a> Pass<'a> {
             self.profile.book(self.fleet, *at, job, held);
         }
         self.bookings.add(job, found.at, found.parts.iter().map(|(at, _)| *at));
+        self.book_licenses(job, found, found.at, length);
+    }
+
+    /// From `from` until the job's end.
+    pub fn book_licenses(&mut self, job: JobId, found: &Found, from: Micros, length: Micros) {
+        let licenses = &self.keys.entries[found.key as usize].key.licenses;
+        self.licenses.book(job, licenses, from, found.at.saturating_add(length));
     }
 
     /// Starts a job, or one task of it: chooses the devices and holds them. `Err`: limits do not let it start there.
@@ -268,7 +316,9 @@ impl<'a> Pass<'a> {
             nodes.push(allocation);
         }
         self.accounts.start(queued.party, (queued.job, array_index), &charge, &nodes, self.now, queued.length);
-        let reservation = self.keys.entries[found.key as usize].key.ground.reservation.clone();
+        let key = self.keys.entries[found.key as usize].key.clone();
+        self.licenses.hold((queued.job, array_index, true), key.licenses.clone(), self.now.saturating_add(queued.length));
+        let reservation = key.ground.reservation.clone();
         Ok(Start { job: queued.job, array_index, nodes, charge, reservation })
     }
 

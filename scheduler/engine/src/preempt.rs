@@ -16,8 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_model::JobId;
 use berth_model::event::JobSnapshot;
 use berth_model::state::JobState;
+use berth_model::tres::TresCounts;
 
 use crate::amount::{Amount, Micros};
+use crate::cohorts::Reclaim;
 use crate::fit::{Fit, Variant};
 use crate::fleet::{Fleet, Holding, NodeIdx};
 use crate::profile::{Profile, first_with};
@@ -31,6 +33,8 @@ pub struct Ground<'a> {
     pub rules: Rules<'a>,
     /// Preempted already in this plan.
     pub taken: &'a BTreeSet<JobId>,
+    /// What the job's tenant may have back of what it has lent.
+    pub reclaim: &'a Reclaim,
 }
 
 /// Whom to stop, and where the job can start then.
@@ -68,7 +72,8 @@ fn candidates(ground: &Ground<'_>, job: &JobSnapshot, fit: &Fit) -> (Vec<Placed>
         for holding in ground.fleet.holdings(*at).iter().filter(|h| !h.is_provisional) {
             let entry = known.entry(holding.owner).or_insert_with(|| {
                 let other = &ground.rules.world.jobs.get(&holding.owner)?.job;
-                let is_free_to_take = !ground.taken.contains(&other.id) && ground.rules.outranks(job, other);
+                let is_below = ground.rules.outranks(job, other) || ground.reclaim.reaches(&other.tenant, charged(other)?);
+                let is_free_to_take = !ground.taken.contains(&other.id) && is_below;
                 Some((ground.rules.victim(other).filter(|_| is_free_to_take)?, Vec::new()))
             });
             if let Some((_, nodes)) = entry {
@@ -78,11 +83,24 @@ fn candidates(ground: &Ground<'_>, job: &JobSnapshot, fit: &Fit) -> (Vec<Placed>
     }
     let mut victims: Vec<_> = known.into_values().flatten().collect();
     victims.sort_unstable_by_key(|(victim, _)| victim.cost);
+    // Of a tenant that has borrowed no more than that is reclaimed, from the cheapest on.
+    let mut reclaim = ground.reclaim.clone();
+    victims.retain(|(victim, _)| {
+        ground.rules.world.jobs.get(&victim.job).is_some_and(|entry| {
+            let other = &entry.job;
+            ground.rules.outranks(job, other) || charged(other).is_some_and(|held| reclaim.take(&other.tenant, held))
+        })
+    });
     let mut held_by: HeldBy = BTreeMap::new();
     for (i, (_, nodes)) in victims.iter().enumerate() {
         nodes.iter().for_each(|at| held_by.entry(*at).or_default().push(i));
     }
     (victims, held_by)
+}
+
+/// What a running job is charged for.
+fn charged(job: &JobSnapshot) -> Option<&TresCounts> {
+    Some(&job.attempt.as_ref()?.charge.tres)
 }
 
 struct Search<'a> {

@@ -9,7 +9,8 @@
 //!
 //! It looks at jobs that came or changed, at planned starts whose time has come, at begin times, and, where nodes were freed, at the
 //! jobs planned next on these nodes and at the first job of each key and length for which there is room (of each party, where limits
-//! bind it); where a limit counts less than before, at the first jobs that it held. That is all that can start
+//! bind it); where a limit counts less than before, at the first jobs that it held; where a
+//! licence was given back, at the first jobs that need it. That is all that can start
 //! now because of the events, but for chains: a job that starts early leaves its planned place to nobody until the next full plan,
 //! which ranks everything anew and lets a new job of high priority go ahead of planned starts behind it.
 //!
@@ -69,6 +70,7 @@ impl Engine {
         let mut plan = Plan { is_full: false, ..Plan::at(at) };
         self.clock = now;
         let news = std::mem::take(&mut self.news);
+        self.licenses.clamp_overdue(now);
         if self.profile.clamp_overdue(&self.fleet, now) {
             plan.wake_by(timestamp(now.saturating_add(SECOND)));
         }
@@ -84,6 +86,7 @@ impl Engine {
             &mut self.bookings,
             &mut self.keys,
             &mut self.accounts,
+            &mut self.licenses,
             &self.world.partitions,
         );
         let mut quick = Quick { world: &self.world, scale: &scale, pass: &mut pass, told: Vec::new(), met: BTreeSet::new(), tries: 0 };
@@ -93,7 +96,7 @@ impl Engine {
 
         let mut grounds = std::mem::take(&mut standing.grounds);
         let words = Reserved { reservations: &self.world.reservations, fleet: &self.fleet, filling: &self.profile.filling, now };
-        let mut writer = Writer::new(&self.fleet, &self.profile.filling, &self.keys, &scale, words, &mut grounds);
+        let mut writer = Writer::new(&self.fleet, &self.profile.filling, &self.keys, &scale, words, &self.licenses, &mut grounds);
         for (place, told) in told {
             let Some(entry) = self.world.jobs.get(&place.job) else { continue };
             let (rank, ahead) = standing.around(&entry.job.partition, place);
@@ -170,6 +173,9 @@ impl Quick<'_, '_> {
         jobs.extend(self.planned_next(&freed));
         let relieved = news.relieved.iter().flat_map(|scope| standing.relieved(*scope, MOST_NEXT));
         jobs.extend(relieved.map(|place| place.job));
+        let is_waiting = |place: &Place| self.place(place.job).is_some_and(|now| now == *place);
+        let licensed = news.licenses.iter().flat_map(|name| standing.licensed(name, MOST_NEXT, is_waiting));
+        jobs.extend(licensed.map(|place| place.job));
         let mut turn: BinaryHeap<Reverse<(Place, Candidate)>> =
             jobs.iter().filter_map(|job| Some(Reverse((self.place(*job)?, Candidate::Job)))).collect();
         let mut groups = self.groups_with_room(&freed, &standing.groups);
@@ -217,22 +223,22 @@ impl Quick<'_, '_> {
             let rules = queue::rules(self.world, self.pass.now);
             let fit = self.pass.fit(entry.key);
             match queue::judge(self.world, &rules, entry, &HashMap::new(), plan) {
-                Judged::Queued(queued)
-                    if queued.tasks.is_none() && queued.claim.is_none() && !fit.is_loose && !self.is_near_reserved(entry) =>
-                {
+                Judged::Queued(queued) if queued.tasks.is_none() && queued.claim.is_none() && !fit.is_loose && !self.has_choice(entry) => {
                     self.met.insert(place.job);
                     let outcome = backfill::claim(self.pass, &queued, &fit, &mut plan.starts);
                     self.told.push((place, Told::Met(queued, outcome)));
                 }
-                // Tasks of an array, uneven gangs and those beside reservations, which none may run into, are placed anew; claims are looked at.
+                // Tasks of an array, uneven gangs, those with licences and those beside reservations, which none may run into, are placed anew;
+                // claims are looked at.
                 _ => self.consider(place, plan),
             }
         }
     }
 
-    /// The job has several ways, or is planned where reservations keep something.
-    fn is_near_reserved(&self, entry: &Entry) -> bool {
-        !entry.others.is_empty() || self.pass.bookings.nodes(entry.job.id).iter().any(|at| self.pass.fleet.is_reserved(*at))
+    /// The job has several ways, holds licences, or is planned where reservations keep something.
+    fn has_choice(&self, entry: &Entry) -> bool {
+        let is_licensed = !self.pass.keys.entries[entry.key as usize].key.licenses.is_empty();
+        is_licensed || !entry.others.is_empty() || self.pass.bookings.nodes(entry.job.id).iter().any(|at| self.pass.fleet.is_reserved(*at))
     }
 
     fn place(&self, job: JobId) -> Option<Place> {

@@ -1,5 +1,7 @@
 //! What is said of reservations: to jobs that name one, and to jobs that one keeps out.
 
+use std::collections::BTreeMap;
+
 use berth_model::amount::format_time_limit;
 use berth_model::event::JobSnapshot;
 use berth_model::reservation::{Reservation, Window};
@@ -10,12 +12,13 @@ use crate::amount::{Amount, Micros, SECOND, span, timestamp};
 use crate::backfill::Wait;
 use crate::explain::{MOST_HOLDERS, Words, counted, say};
 use crate::filling::Filling;
-use crate::fit::Fit;
+use crate::fit::{Fit, Variant};
 use crate::fleet::{Fleet, NodeIdx};
 use crate::ways::{self, Reservations};
 
 /// Reservations named in one verdict, at most.
 const MOST_NAMED: usize = 5;
+const MINUTE: Micros = 60 * SECOND;
 
 /// What a job that names reservations hears if it may start in none of them, whatever is free; nothing otherwise.
 pub fn refused(reservations: &Reservations, job: &JobSnapshot, now: Timestamp) -> Vec<Verdict> {
@@ -31,7 +34,7 @@ pub fn refused(reservations: &Reservations, job: &JobSnapshot, now: Timestamp) -
             over(name, end)
         }
         Some(_) => say("reservation_not_allowed", "a reservation takes the jobs of those whom it names", format!("reservation/{name}"))
-            .have("it does not take this user, account or tenant")
+            .have("it is not for this user, account or tenant")
             .advice("submit the job without it, or ask an administrator to let you in"),
     };
     job.reservations.iter().map(verdict).collect()
@@ -52,9 +55,15 @@ pub struct Reserved<'a> {
     pub now: Micros,
 }
 
+/// How long a time lasts from an instant on.
+fn left_of(window: &Window, from: Micros) -> Micros {
+    let (start, end) = (window.start.as_microsecond(), window.end.as_microsecond());
+    end.saturating_sub(start.max(from)).max(0)
+}
+
 impl Reserved<'_> {
     /// What a job that names reservations waits for.
-    pub fn within(&self, job: &JobSnapshot, wait: &Wait, need: String) -> Option<Verdict> {
+    pub fn within(&self, job: &JobSnapshot, wait: &Wait, fit: Option<&Fit>, need: String) -> Option<Verdict> {
         let (at, nodes) = match wait {
             Wait::Planned { at, nodes } => (Some(timestamp(*at)), nodes.as_slice()),
             Wait::NotNow => (None, [].as_slice()),
@@ -68,8 +77,11 @@ impl Reserved<'_> {
         };
         let object = format!("reservation/{}", reservation.name);
         let window = reservation.window(timestamp(self.now))?;
-        if at.is_none() && !reservation.is_flex && !self.has_time(reservation, job) {
-            return Some(self.too_short(reservation, window, job, object));
+        if at.is_none() && !reservation.is_flex {
+            let from = fit.and_then(|fit| self.room_from(reservation, fit)).unwrap_or(self.now);
+            if !self.has_time(reservation, job, from) {
+                return Some(self.too_short(reservation, window, job, object, from));
+            }
         }
         let is_ahead = timestamp(self.now) < window.start;
         let verdict = if is_ahead && !reservation.is_flex {
@@ -89,22 +101,50 @@ impl Reserved<'_> {
         Some(verdict)
     }
 
-    /// One of its times, from now on, is long enough.
-    fn has_time(&self, reservation: &Reservation, job: &JobSnapshot) -> bool {
-        let length = span(job.time_limit);
-        reservation.windows.iter().any(|window| {
-            let (start, end) = (window.start.as_microsecond(), window.end.as_microsecond());
-            end.saturating_sub(start.max(self.now)) >= length
+    /// One of its times is long enough, counted from an instant on.
+    fn has_time(&self, reservation: &Reservation, job: &JobSnapshot, from: Micros) -> bool {
+        reservation.windows.iter().any(|window| left_of(window, from) >= span(job.time_limit))
+    }
+
+    /// When its nodes have room for the job at the latest: when jobs there end by their limits. Nothing of an uneven gang.
+    fn room_from(&self, reservation: &Reservation, fit: &Fit) -> Option<Micros> {
+        let views = self.views_of(reservation);
+        let usable: Vec<NodeIdx> = views.into_iter().filter(|at| fit.candidates.usable.binary_search(at).is_ok()).collect();
+        let of_variant = |variant: &Variant| {
+            let room = |at: &NodeIdx| self.covers_from(*at, variant.needs[self.fleet.nodes[*at as usize].class as usize].as_ref()?);
+            let mut instants: Vec<Micros> = usable.iter().filter_map(room).collect();
+            instants.sort_unstable();
+            instants.get((variant.nodes as usize).checked_sub(1)?).copied()
+        };
+        fit.variants.iter().filter_map(of_variant).min()
+    }
+
+    /// When a node has so much free, if what runs there ends by its limits and nothing else starts.
+    fn covers_from(&self, at: NodeIdx, need: &Amount) -> Option<Micros> {
+        let mut free = self.filling.free[at as usize];
+        if free.covers(need) {
+            return Some(self.now);
+        }
+        let mut ends: Vec<_> = self.fleet.holdings(at).iter().map(|holding| (holding.end, holding.amount)).collect();
+        ends.sort_unstable_by_key(|(end, _)| *end);
+        ends.into_iter().find_map(|(end, amount)| {
+            free = free.plus(&amount);
+            free.covers(need).then_some(end)
         })
     }
 
-    fn too_short(&self, reservation: &Reservation, window: Window, job: &JobSnapshot, object: String) -> Verdict {
-        let left = (window.end.as_microsecond() - window.start.as_microsecond().max(self.now)).max(0) / SECOND;
-        let most = format_time_limit(left.unsigned_abs());
-        say("reservation_too_short", "a job must be able to end before its reservation does", object)
-            .have(format!("{most} until {} ends at {}", reservation.name, window.end))
-            .need(format_time_limit(job.time_limit))
-            .advice(format!("lower the time limit to {most} or less"))
+    /// `from`: when its nodes have room, if jobs there run up to their limits.
+    fn too_short(&self, reservation: &Reservation, window: Window, job: &JobSnapshot, object: String, from: Micros) -> Verdict {
+        let most = format_time_limit((left_of(&window, from) / SECOND).unsigned_abs());
+        let once = if from > self.now { " once the jobs there have ended" } else { "" };
+        let verdict = say("reservation_too_short", "a job must be able to end before its reservation does", object)
+            .have(format!("{most}{once}, until {} ends at {}", reservation.name, window.end))
+            .need(format_time_limit(job.time_limit));
+        if left_of(&window, from) >= MINUTE {
+            verdict.advice(format!("lower the time limit to {most} or less"))
+        } else {
+            verdict.advice("leave the reservation out, or ask an administrator to let it last longer")
+        }
     }
 
     fn views_of(&self, reservation: &Reservation) -> Vec<NodeIdx> {
@@ -142,24 +182,37 @@ impl Reserved<'_> {
     }
 
     fn kept_out_on(&self, nodes: usize, needs: &[Option<Amount>], fit: &Fit, until: Micros) -> Option<Verdict> {
-        let mut kept: Vec<Vec<(Micros, Micros, u32)>> = Vec::new();
+        let mut kept: BTreeMap<NodeIdx, Vec<(Micros, Micros, u32)>> = BTreeMap::new();
         for at in self.fleet.reserved() {
             let Some(need) = &needs[self.fleet.nodes[at as usize].class as usize] else { continue };
             let windows = if fit.candidates.usable.binary_search(&at).is_ok() { self.in_the_way(at, until) } else { Vec::new() };
             if !windows.is_empty() && self.unheld(at).covers(need) {
-                kept.push(windows);
+                kept.insert(at, windows);
             }
         }
         if kept.is_empty() {
             return None;
         }
-        let classes = fit.candidates.classes.iter().filter_map(|class| Some((*class, needs[*class as usize].as_ref()?)));
-        let ready = classes.flat_map(|(class, need)| self.filling.with_room(class, need)).map(|(_, _, at)| at);
-        let open = ready.filter(|at| fit.candidates.allows(*at) && self.in_the_way(*at, until).is_empty()).take(nodes).count();
-        if open == nodes || open + kept.len() < nodes {
-            return None;
+        let required = fit.candidates.required.as_deref().unwrap_or_default();
+        if required.iter().any(|at| kept.contains_key(at)) {
+            // Whatever else is free, it must have these.
+            kept.retain(|at, _| required.contains(at));
+            let has_room = |at: &NodeIdx| {
+                let need = needs[self.fleet.nodes[*at as usize].class as usize].as_ref();
+                need.is_some_and(|need| self.filling.free[*at as usize].covers(need)) && self.in_the_way(*at, until).is_empty()
+            };
+            if !required.iter().all(|at| kept.contains_key(at) || has_room(at)) {
+                return None;
+            }
+        } else {
+            let classes = fit.candidates.classes.iter().filter_map(|class| Some((*class, needs[*class as usize].as_ref()?)));
+            let ready = classes.flat_map(|(class, need)| self.filling.with_room(class, need)).map(|(_, _, at)| at);
+            let open = ready.filter(|at| fit.candidates.allows(*at) && self.in_the_way(*at, until).is_empty()).take(nodes).count();
+            if open == nodes || open + kept.len() < nodes {
+                return None;
+            }
         }
-        let mut named: Vec<(Micros, Micros, u32)> = kept.into_iter().flatten().collect();
+        let mut named: Vec<(Micros, Micros, u32)> = kept.into_values().flatten().collect();
         named.sort_unstable();
         named.dedup();
         let first = *named.first()?;

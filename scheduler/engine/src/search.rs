@@ -10,6 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::amount::{Amount, Micros, NEVER};
+use crate::counted::ByMask;
 use crate::filling::Rank;
 use crate::fit::Candidates;
 use crate::fleet::{Fleet, NodeIdx};
@@ -59,6 +60,8 @@ struct Sweep<'a> {
     /// Nodes that can begin now in the sweep, by the last instant at which they surely can.
     open: BinaryHeap<Reverse<(Micros, Ready)>>,
     required_open: usize,
+    /// Of the open ones, where some are counted by their features.
+    open_by_mask: ByMask,
 }
 
 /// The earliest start from `floor` (a lower bound, not before `now`) up to `latest`.
@@ -103,7 +106,8 @@ impl<'a> Sweep<'a> {
         });
         let walks: Vec<Walk> = walks.collect();
         let coming = BinaryHeap::with_capacity(walks.len() + 1);
-        let mut sweep = Sweep { fleet, profile, wanted, now, walks, coming, open: BinaryHeap::new(), required_open: 0 };
+        let mut sweep =
+            Sweep { fleet, profile, wanted, now, walks, coming, open: BinaryHeap::new(), required_open: 0, open_by_mask: ByMask::new() };
         (0..sweep.walks.len()).for_each(|walk| sweep.advance(walk, floor));
         sweep
     }
@@ -123,7 +127,8 @@ impl<'a> Sweep<'a> {
                 self.advance(next.walk, at);
             }
             self.look(next, at);
-            if self.open.len() >= self.wanted.nodes as usize && self.required_open == self.wanted.required.len() {
+            let are_enough = self.open.len() >= self.wanted.nodes as usize && self.required_open == self.wanted.required.len();
+            if are_enough && self.wanted.candidates.counted.are_met(&self.open_by_mask) {
                 return Ok(at);
             }
         }
@@ -149,6 +154,7 @@ impl<'a> Sweep<'a> {
             self.coming.push(Reverse(ready));
         } else {
             self.required_open += usize::from(self.is_required(next.node));
+            self.count(next.node, 1);
             self.open.push(Reverse((window.last, ready)));
         }
     }
@@ -158,7 +164,16 @@ impl<'a> Sweep<'a> {
         while let Some(Reverse((_, ready))) = self.open.peek().copied().filter(|Reverse((last, _))| *last < at) {
             self.open.pop();
             self.required_open -= usize::from(self.is_required(ready.node));
+            self.count(ready.node, -1);
             self.look(ready, at);
+        }
+    }
+
+    fn count(&mut self, node: NodeIdx, by: i32) {
+        let counted = &self.wanted.candidates.counted;
+        if !counted.is_empty() {
+            let open = self.open_by_mask.entry(counted.mask(self.fleet.nodes[node as usize].class)).or_insert(0);
+            *open = open.saturating_add_signed(by);
         }
     }
 
@@ -170,10 +185,21 @@ impl<'a> Sweep<'a> {
         let is_optional = |ready: &Ready| self.wanted.required.binary_search(&ready.node).is_err();
         let mut ready: Vec<Ready> = self.open.iter().map(|Reverse((_, ready))| *ready).collect();
         ready.sort_unstable_by_key(|ready| (is_optional(ready), *ready));
-        let mut nodes: Vec<NodeIdx> = ready.iter().take(self.wanted.nodes as usize).map(|ready| ready.node).collect();
+        let mut nodes: Vec<NodeIdx> = if self.wanted.candidates.counted.is_empty() {
+            ready.iter().take(self.wanted.nodes as usize).map(|ready| ready.node).collect()
+        } else {
+            let chosen = choose_counted(self.fleet, self.wanted, ready.iter().map(|ready| ready.node));
+            chosen.expect("open nodes that are enough have a gang among them")
+        };
         nodes.sort_unstable();
         nodes
     }
+}
+
+/// The first nodes, required ones at their head, that are a gang with what is counted.
+fn choose_counted(fleet: &Fleet, wanted: &Wanted<'_>, nodes: impl Iterator<Item = NodeIdx>) -> Option<Vec<NodeIdx>> {
+    let nodes = nodes.map(|node| (node, fleet.nodes[node as usize].class));
+    wanted.candidates.counted.choose(wanted.nodes as usize, wanted.required.len(), nodes)
 }
 
 /// The nodes of a gang that fits now: the required ones, then the first in the order of filling.
@@ -181,6 +207,9 @@ pub fn choose_now(fleet: &Fleet, profile: &mut Profile, wanted: &Wanted<'_>, now
     let fits = |node: NodeIdx, need: &Amount| {
         wanted.candidates.allows(node) && wanted.required.binary_search(&node).is_err() && profile.fits(node, need, now, wanted.length)
     };
+    if !wanted.candidates.counted.is_empty() {
+        return gather_now(fleet, profile, wanted, now);
+    }
     let mut nodes = wanted.required.to_vec();
     let mut classes: Vec<_> =
         wanted.candidates.classes.iter().filter_map(|class| wanted.needs[*class as usize].as_ref().map(|n| (*class, n))).collect();
@@ -229,6 +258,12 @@ fn gather_now(fleet: &Fleet, profile: &mut Profile, wanted: &Wanted<'_>, now: Mi
         }
     }
     let count = wanted.nodes as usize;
+    if !wanted.candidates.counted.is_empty() {
+        ranked.sort_unstable();
+        let mut nodes = choose_counted(fleet, wanted, ranked.into_iter().map(|(_, _, (_, _, node))| node))?;
+        nodes.sort_unstable();
+        return Some(nodes);
+    }
     if count < ranked.len() {
         ranked.select_nth_unstable(count);
         ranked.truncate(count);

@@ -1,7 +1,7 @@
 //! What a full plan leaves behind for the quick plans after it.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
 
 use berth_model::{JobId, Name};
 
@@ -48,6 +48,8 @@ pub struct Standing {
     places: BTreeMap<Name, Vec<Place>>,
     /// Jobs that limits hold, by who counts.
     limited: HashMap<ScopeId, VecDeque<Place>>,
+    /// Jobs that need licences, by each of these, first to last.
+    licensed: BTreeMap<Name, Vec<Place>>,
 }
 
 impl Standing {
@@ -62,6 +64,10 @@ impl Standing {
     pub fn group<'a>(&mut self, queue: impl Iterator<Item = (&'a Queued, Place)>, keys: &Keys, accounts: &Accounts) {
         let mut index: HashMap<(KeyId, Micros, Option<PartyId>), usize> = HashMap::new();
         for (queued, place) in queue {
+            let licenses: BTreeSet<&Name> = queued.keys().flat_map(|key| keys.entries[key as usize].key.licenses.keys()).collect();
+            for name in licenses {
+                self.licensed.entry(name.clone()).or_default().push(place);
+            }
             let party = Some(queued.party).filter(|party| !accounts.party(*party).rules.is_empty());
             for key in queued.keys() {
                 let group = *index.entry((key, queued.length, party)).or_insert_with(|| {
@@ -82,6 +88,20 @@ impl Standing {
         for (scope, _) in &**causes {
             self.limited.entry(*scope).or_default().push_back(place);
         }
+    }
+
+    /// The first `most` of those that need a licence and still wait.
+    pub fn licensed(&mut self, license: &Name, most: usize, is_waiting: impl Fn(&Place) -> bool) -> Vec<Place> {
+        let Some(places) = self.licensed.get_mut(license) else { return Vec::new() };
+        let mut found = Vec::new();
+        places.retain(|place| {
+            let is_kept = found.len() == most || is_waiting(place);
+            if is_kept && found.len() < most {
+                found.push(*place);
+            }
+            is_kept
+        });
+        found
     }
 
     /// The first `most` that a limit held, which may let them go now.

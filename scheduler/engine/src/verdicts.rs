@@ -15,6 +15,7 @@ use crate::filling::Filling;
 use crate::fit::{Candidates, Fit, Fitness};
 use crate::fleet::Fleet;
 use crate::keys::{KeyId, Keys};
+use crate::licenses::Licenses;
 use crate::plan::Plan;
 use crate::priority::{Scale, Score};
 use crate::reserved::Reserved;
@@ -29,6 +30,7 @@ pub struct Writer<'a> {
     pub keys: &'a Keys,
     pub scale: &'a Scale<'a>,
     words: Reserved<'a>,
+    licenses: &'a Licenses,
     pub grounds: &'a mut Grounds,
     /// By key and time limit.
     kept_out: HashMap<(KeyId, Micros), Option<Verdict>>,
@@ -42,9 +44,10 @@ impl<'a> Writer<'a> {
         keys: &'a Keys,
         scale: &'a Scale<'a>,
         words: Reserved<'a>,
+        licenses: &'a Licenses,
         grounds: &'a mut Grounds,
     ) -> Self {
-        Writer { fleet, filling, keys, scale, words, grounds, kept_out: HashMap::new(), common: HashMap::new() }
+        Writer { fleet, filling, keys, scale, words, licenses, grounds, kept_out: HashMap::new(), common: HashMap::new() }
     }
 
     /// A job that policy holds.
@@ -74,8 +77,35 @@ impl<'a> Writer<'a> {
             plan.wake_by(planned.at);
         }
         let priority = self.scale.explain(job, score, rank);
-        plan.verdicts.push(JobVerdict { job: job.id, verdicts: vec![verdict], priority, ahead: ahead.to_vec(), planned_start });
+        let verdicts = self.with_licenses(queued, &outcome.wait, verdict);
+        plan.verdicts.push(JobVerdict { job: job.id, verdicts, priority, ahead: ahead.to_vec(), planned_start });
         true
+    }
+
+    /// The licences that are missing now, of the way that misses the fewest; none if those of some way are free.
+    fn missing(&self, queued: &Queued, at: Option<Micros>) -> Vec<Verdict> {
+        let sets = queued.keys().map(|key| &self.keys.entries[key as usize].key.licenses);
+        let missing = sets.map(|set| self.licenses.short(queued.job, set, self.words.now, queued.length, at));
+        missing.min_by_key(Vec::len).unwrap_or_default()
+    }
+
+    /// What binds goes first: licences, if they are free no sooner than it is planned to start.
+    fn with_licenses(&self, queued: &Queued, wait: &Wait, verdict: Verdict) -> Vec<Verdict> {
+        let at = match wait {
+            Wait::Planned { at, .. } => Some(*at),
+            Wait::NotNow | Wait::TooLate => None,
+            _ => return vec![verdict],
+        };
+        let missing = self.missing(queued, at);
+        if missing.is_empty() {
+            return vec![verdict];
+        }
+        if verdict.code == "priority" {
+            return missing;
+        }
+        let clears = missing.iter().filter_map(|verdict| verdict.clears_at).max();
+        let are_last = at.is_none_or(|at| clears.is_none_or(|clears| clears >= timestamp(at)));
+        if are_last { missing.into_iter().chain([verdict]).collect() } else { [verdict].into_iter().chain(missing).collect() }
     }
 
     fn say(&mut self, job: &JobSnapshot, queued: &Queued, outcome: &Outcome, ahead: &[JobId]) -> Option<(Verdict, Option<PlannedStart>)> {
@@ -101,14 +131,16 @@ impl<'a> Writer<'a> {
                 (verdict, None)
             }
             Wait::Limited(_) => return None,
-            Wait::Unfit(fitness) => (self.unfit(job, queued, *fitness)?, None),
+            Wait::Unlicensed => (self.missing(queued, None).into_iter().next()?, None),
+            Wait::Unfit(key, fitness) => (self.unfit(job, *key, *fitness)?, None),
         })
     }
 
     /// Of a job that is not given all it needs now.
     fn waits(&mut self, job: &JobSnapshot, queued: &Queued, wait: &Wait, ahead: &[JobId], at: Option<Micros>) -> Option<Verdict> {
         if !job.reservations.is_empty()
-            && let Some(verdict) = self.words.within(job, wait, explain::words(&job.shape))
+            && let Some(verdict) =
+                self.words.within(job, wait, self.keys.entries[queued.key as usize].fit.as_deref(), explain::words(&job.shape))
         {
             return Some(verdict);
         }
@@ -131,13 +163,13 @@ impl<'a> Writer<'a> {
         Some(self.common(queued.key)?.1.waits(ahead, at))
     }
 
-    fn unfit(&mut self, job: &JobSnapshot, queued: &Queued, fitness: Fitness) -> Option<Verdict> {
-        let ground = &self.keys.entries[queued.key as usize].key.ground;
+    fn unfit(&mut self, job: &JobSnapshot, key: KeyId, fitness: Fitness) -> Option<Verdict> {
+        let ground = &self.keys.entries[key as usize].key.ground;
         let (fences, reservation) = (&ground.fences, ground.reservation.clone().filter(|_| !job.reservations.is_empty()));
         if let Some(verdict) = self.words.fenced(job, fences) {
             return Some(verdict);
         }
-        let fit = self.common(queued.key)?.0.clone();
+        let fit = self.common(key)?.0.clone();
         let verdict = explain::unfit(self.fleet, job, &fit, fitness);
         Some(match reservation {
             Some(name) if fitness != Fitness::NodesUnavailable => Verdict {

@@ -12,6 +12,7 @@ use berth_model::JobId;
 use berth_model::event::{JobSnapshot, RunningAttempt};
 use berth_model::policy::Qos;
 use berth_model::preemption::{PreemptBy, PreemptMode};
+use berth_model::quota::Reclaim;
 use berth_model::state::JobState;
 
 use crate::amount::{Micros, micros, span};
@@ -45,9 +46,15 @@ pub struct Rules<'a> {
 }
 
 impl<'a> Rules<'a> {
-    /// `None`: nobody preempts.
-    pub fn new(world: &'a World, now: Micros) -> Option<Self> {
-        (world.policy.preempt_by != PreemptBy::Off).then_some(Rules { world, now })
+    /// `None`: nobody preempts. `is_lent`: tenants lend to each other what they may reclaim.
+    pub fn new(world: &'a World, now: Micros, is_lent: bool) -> Option<Self> {
+        let reclaims = is_lent && world.policy.reclaim != Reclaim::Off;
+        (world.policy.preempt_by != PreemptBy::Off || reclaims).then_some(Rules { world, now })
+    }
+
+    /// What tenants have lent is reclaimed.
+    pub fn reclaims(&self) -> bool {
+        self.world.policy.reclaim != Reclaim::Off
     }
 
     fn qos(&self, job: &JobSnapshot) -> Option<&'a Qos> {

@@ -1,4 +1,4 @@
-//! Ways: in which reservations, or in none, a job may run. Each is a [key](crate::keys) of its own; the one that lets it start first is taken,
+//! Ways: on nodes of which features, in which reservations, or in none, and with which licences a job may run, where several would do. Each is a [key](crate::keys) of its own; the one that lets it start first is taken,
 //! of equals the first.
 //!
 //! A job that names reservations runs in one of them, in its order. Another goes first into magnetic ones that let it in, by name, then
@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_model::Name;
 use berth_model::event::JobSnapshot;
 use berth_model::reservation::Reservation;
+use berth_model::validate::Choice;
 
 use crate::keys::Key;
 
@@ -32,8 +33,34 @@ pub fn named<'a>(reservations: &'a Reservations, job: &'a JobSnapshot) -> impl I
 /// does not start.
 pub fn keys(reservations: &Reservations, job: &JobSnapshot) -> (Key, Vec<Key>) {
     let plain = Key::of(job);
-    if reservations.is_empty() {
+    if reservations.is_empty() && job.licenses.len() < 2 && job.choices.is_empty() {
         return (plain, Vec::new());
+    }
+    let places = places(reservations, job, &plain);
+    let places = match job.choices.as_slice() {
+        [] => places,
+        choices => choices.iter().flat_map(|choice| places.iter().map(|key| on(choice, key))).collect(),
+    };
+    let mut keys: Vec<Key> = match job.licenses.as_slice() {
+        [] | [_] => places,
+        several => places.iter().flat_map(|key| several.iter().map(|licenses| Key { licenses: licenses.clone(), ..key.clone() })).collect(),
+    };
+    let first = keys.remove(0);
+    (first, keys)
+}
+
+/// The way on the nodes of a choice.
+fn on(choice: &Choice, key: &Key) -> Key {
+    let mut key = key.clone();
+    key.ground.constraint = Some(choice.any_of.clone()).filter(|any_of| any_of.iter().all(|all| !all.is_empty()));
+    key.ground.counts = choice.counts.clone();
+    key
+}
+
+/// Those in and outside reservations.
+fn places(reservations: &Reservations, job: &JobSnapshot, plain: &Key) -> Vec<Key> {
+    if reservations.is_empty() {
+        return vec![plain.clone()];
     }
     let is_fence = |reservation: &&Reservation| reservation.float_seconds.is_some_and(|float| job.time_limit > float);
     let fences: BTreeSet<Name> = reservations.values().filter(is_fence).map(|fence| fence.name.clone()).collect();
@@ -51,6 +78,5 @@ pub fn keys(reservations: &Reservations, job: &JobSnapshot) -> (Key, Vec<Key>) {
     if keys.is_empty() {
         keys.push(within(None));
     }
-    let first = keys.remove(0);
-    (first, keys)
+    keys
 }

@@ -100,6 +100,8 @@ fn job(id: u64, nodes: u32, cpus: u32, gpus: u32, minutes: u64) -> JobSnapshot {
         attempt: None,
         claim: None,
         reservations: Vec::new(),
+        licenses: Vec::new(),
+        choices: Vec::new(),
     }
 }
 

@@ -85,6 +85,8 @@ fn job(id: u64, nodes: u32, cpus: u32) -> JobSnapshot {
         attempt: None,
         claim: None,
         reservations: Vec::new(),
+        licenses: Vec::new(),
+        choices: Vec::new(),
     }
 }
 

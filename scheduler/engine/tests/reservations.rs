@@ -262,3 +262,34 @@ fn a_dry_run_says_the_same_and_its_end_is_the_start_of_others() {
     world.0.apply(Event::Reservations(Vec::new()));
     assert_eq!(placed(&world.0.quick_plan(at(1))), ["1:n1"]);
 }
+
+#[test]
+fn a_node_that_a_job_must_have_is_told_of_though_others_are_free() {
+    let on_n1 = |id| JobSnapshot { required_nodes: BTreeSet::from(["n1".parse().unwrap()]), ..job(id, shape(1, 1), 30) };
+    let mut world = World::nodes(3, 0).reserved([reservation("r", "n1", 0, 60, json!({}))]).with(on_n1(1));
+    let plan = world.plan();
+    assert_eq!((first_code(&plan, 1), verdict(&plan, 1).object.as_str(), planned(&plan, 1)), ("reserved", "reservation/r", Some(at(60))));
+    assert_eq!(verdict(&plan, 1).have.as_deref(), Some("r keeps nodes from 2026-01-01T12:00:00Z until 2026-01-01T13:00:00Z"));
+    // Without the reservation it is the node that is full.
+    let mut world = World::nodes(3, 0).with(running(7, &[1], 90)).with(on_n1(1));
+    let plan = world.plan();
+    assert_eq!(first_code(&plan, 1), "resources");
+    assert_eq!(verdict(&plan, 1).have.as_deref(), Some("32 CPUs free on 3 nodes; of these 0 CPUs free on n1, which it must have"));
+    assert_eq!(verdict(&plan, 1).holders, ["job/7"]);
+}
+
+#[test]
+fn who_would_not_end_in_time_behind_a_running_job_is_not_told_to_wait() {
+    let busy = running(1, &[1], 50);
+    let attempt = busy.attempt.clone().map(|attempt| RunningAttempt { reservation: Some(name("r")), ..attempt });
+    let mut world = World::nodes(1, 0)
+        .reserved([reservation("r", "n1", 0, 60, json!({}))])
+        .with(JobSnapshot { attempt, ..busy })
+        .with(within(&["r"], job(2, shape(1, 16), 10)))
+        .with(within(&["r"], job(3, shape(1, 16), 11)));
+    let plan = world.plan();
+    assert_eq!((first_code(&plan, 2), planned(&plan, 2)), ("reservation_nodes_busy", Some(at(50))));
+    assert_eq!((first_code(&plan, 3), planned(&plan, 3)), ("reservation_too_short", None));
+    assert_eq!(verdict(&plan, 3).have.as_deref(), Some("00:10:00 once the jobs there have ended, until r ends at 2026-01-01T13:00:00Z"));
+    assert_eq!(verdict(&plan, 3).advice.as_deref(), Some("lower the time limit to 00:10:00 or less"));
+}

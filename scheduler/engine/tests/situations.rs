@@ -7,12 +7,15 @@ use berth_engine::{Engine, Plan};
 use berth_model::association::{Association, AssociationKey, Limits, Terms, UsageKey, UsageRow, Used};
 use berth_model::dependency::{Dependency, DependencyKind, DependencyProgress, DependencyStatus};
 use berth_model::event::{ArrayProgress, Event, JobSnapshot, RunningAttempt};
+use berth_model::license::{License, parse_licenses};
 use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos};
 use berth_model::preemption::PreemptBy;
+use berth_model::quota::Quota;
 use berth_model::resources::{Gpu, GpuDemand, Gpus, Inventory, MemoryDemand, NodeAllocation, NumaNode, Shape};
 use berth_model::state::{Hold, JobState, NodeFlag, PartitionState};
-use berth_model::tres::{Charge, Tres};
+use berth_model::tres::{Charge, Tres, TresCounts};
+use berth_model::validate::parse_choices;
 use berth_model::{Bytes, JobId, Name, NodeName};
 use jiff::{SignedDuration, Timestamp};
 
@@ -97,6 +100,8 @@ fn job(id: u64, nodes: u32, cpus: u32) -> JobSnapshot {
         required_nodes: BTreeSet::new(),
         excluded_nodes: BTreeSet::new(),
         reservations: Vec::new(),
+        licenses: Vec::new(),
+        choices: Vec::new(),
         is_expedited: false,
         restarts: 0,
         dependencies: Vec::new(),
@@ -191,6 +196,12 @@ impl World {
         self.tell(Event::Associations { tenant: name("acme"), places });
     }
 
+    fn quota(&mut self, quota: Quota) {
+        let places =
+            vec![Association { key: AssociationKey::tenant(name("acme")), parent: None, terms: Terms { quota, ..Terms::default() } }];
+        self.tell(Event::Associations { tenant: name("acme"), places });
+    }
+
     fn used(&mut self, cpu_minutes: f64) {
         let key = UsageKey { user: AssociationKey::user(name("acme"), name("ml"), name("ann")), qos: name("normal"), partition_qos: None };
         let used = Used { tres: BTreeMap::from([(Tres::Cpu, cpu_minutes * 60.0)]), ..Used::default() };
@@ -220,6 +231,10 @@ struct Situation {
 
 fn on(kind: DependencyKind, progress: DependencyProgress) -> Vec<DependencyStatus> {
     vec![DependencyStatus { on: Dependency { job: JobId(90), task: None, kind, delay_minutes: 0 }, progress }]
+}
+
+fn cpus(count: u64) -> TresCounts {
+    TresCounts::from([(Tres::Cpu, count)])
 }
 
 fn gpus(kind: Option<&str>, count: u32) -> GpuDemand {
@@ -423,6 +438,28 @@ const SITUATIONS: &[Situation] = &[
         follow: |w| w.asked.constraint = Some(vec![BTreeSet::from(["ib".to_owned()])]),
     },
     Situation {
+        is: "its nodes are to be of one kind, and no kind has as many",
+        made: |w| {
+            w.asked = job(ASKED, 2, 1);
+            w.asked.choices = parse_choices("[old|roce]").unwrap();
+        },
+        code: "constraint_unsatisfiable",
+        object: "partition/main",
+        advice: NO_SUCH_NODES,
+        follow: |w| w.asked.choices = parse_choices("[old|ib]").unwrap(),
+    },
+    Situation {
+        is: "more nodes of one kind than there are",
+        made: |w| {
+            w.asked = job(ASKED, 3, 1);
+            w.asked.choices = parse_choices("[ib*1&old*2]").unwrap();
+        },
+        code: "constraint_unsatisfiable",
+        object: "partition/main",
+        advice: NO_SUCH_NODES,
+        follow: |w| w.asked.choices = parse_choices("[ib*2&old*1]").unwrap(),
+    },
+    Situation {
         is: "too few nodes are left by those it avoids",
         made: |w| {
             w.asked = job(ASKED, 2, 1);
@@ -565,12 +602,70 @@ const SITUATIONS: &[Situation] = &[
         follow: |w| w.asked.shape.gpus = gpus(None, 1),
     },
     Situation {
+        is: "its licences are in use",
+        made: |w| {
+            w.tell(Event::Licenses(vec![License { name: name("matlab"), total: 2, description: None }]));
+            let mut holder = running(job(1, 1, 1), &[1]);
+            holder.attempt.as_mut().unwrap().charge.tres.insert(Tres::License("matlab".to_owned()), 2);
+            w.job(holder);
+            w.asked.licenses = parse_licenses("matlab").unwrap();
+        },
+        code: "licenses",
+        object: "license/matlab",
+        advice: "nothing to do: it starts when the jobs that hold the licence end",
+        follow: |w| w.tell(Event::JobGone(JobId(1))),
+    },
+    Situation {
+        is: "its licences are planned for a job ahead",
+        made: |w| {
+            w.tell(Event::Licenses(vec![License { name: name("matlab"), total: 2, description: None }]));
+            w.fill();
+            w.job(JobSnapshot { licenses: parse_licenses("matlab:2").unwrap(), ..job(3, 4, 1) });
+            w.tell(Event::JobGone(JobId(2)));
+            w.asked.licenses = parse_licenses("matlab").unwrap();
+        },
+        code: "licenses",
+        object: "license/matlab",
+        advice: "a shorter time limit may let it start before them",
+        follow: |w| w.asked.time_limit = 1800,
+    },
+    Situation {
+        is: "more licences than the cluster has",
+        made: |w| {
+            w.tell(Event::Licenses(vec![License { name: name("matlab"), total: 2, description: None }]));
+            w.asked.licenses = parse_licenses("matlab:3").unwrap();
+        },
+        code: "licenses",
+        object: "license/matlab",
+        advice: "ask for at most 2",
+        follow: |w| w.asked.licenses = parse_licenses("matlab:2").unwrap(),
+    },
+    Situation {
         is: "longer than its account allows",
         made: |w| w.limit(|limits, _| limits.max_wall_seconds = Some(1200)),
         code: "assoc_max_wall_seconds",
         object: "account/acme/ml",
         advice: NEVER_MET,
         follow: |w| w.asked.time_limit = 1200,
+    },
+    Situation {
+        is: "beyond its tenant's quota",
+        made: |w| w.quota(Quota { guaranteed: cpus(0), ..Quota::default() }),
+        code: "tenant_quota",
+        object: "tenant/acme",
+        advice: NEVER_MET,
+        follow: |w| w.quota(Quota { guaranteed: cpus(1), ..Quota::default() }),
+    },
+    Situation {
+        is: "borrows what nobody lends",
+        made: |w| {
+            w.asked.shape.cpus_per_task = 2;
+            w.quota(Quota { guaranteed: cpus(1), cohort: Some(name("research")), ..Quota::default() });
+        },
+        code: "cohort_quota",
+        object: "cohort/research",
+        advice: "nothing to do: it may start when borrowed resources come back; a smaller job may start sooner",
+        follow: |w| w.asked.shape.cpus_per_task = 1,
     },
 ];
 

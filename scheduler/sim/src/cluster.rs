@@ -249,5 +249,7 @@ fn snapshot(id: u64, job: &TraceJob, shape: Shape, user: Name) -> JobSnapshot {
         attempt: None,
         claim: None,
         reservations: Vec::new(),
+        licenses: Vec::new(),
+        choices: Vec::new(),
     }
 }

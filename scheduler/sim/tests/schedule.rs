@@ -86,6 +86,8 @@ fn job(id: u64, submitted: i64, nodes: u32, limit: u64, length: u64) -> SimJob {
         attempt: None,
         claim: None,
         reservations: Vec::new(),
+        licenses: Vec::new(),
+        choices: Vec::new(),
     };
     SimJob { job, runtime: length * 60 }
 }

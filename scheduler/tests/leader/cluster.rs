@@ -67,6 +67,8 @@ impl Cluster {
             dependency_any: false,
             is_singleton: false,
             reservations: Vec::new(),
+            licenses: Vec::new(),
+            choices: Vec::new(),
             throttle: None,
         };
         let mut job = NewJob {

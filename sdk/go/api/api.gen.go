@@ -353,6 +353,24 @@ func (e QueueOrder) Valid() bool {
 	}
 }
 
+// Defines values for Reclaim.
+const (
+	ReclaimAny Reclaim = "any"
+	ReclaimOff Reclaim = "off"
+)
+
+// Valid indicates whether the value is a known member of the Reclaim enum.
+func (e Reclaim) Valid() bool {
+	switch e {
+	case ReclaimAny:
+		return true
+	case ReclaimOff:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RequeueMode.
 const (
 	RequeueModeExpedite RequeueMode = "expedite"
@@ -972,7 +990,7 @@ type JobSpec struct {
 	Command *[]string `json:"command,omitempty"`
 	Comment *string   `json:"comment,omitempty"`
 
-	// Constraint Features that each node must have: `a&b`, `a|b`.
+	// Constraint Features of its nodes: of each `a&b`, `a|b`; the same of all nodes `[a|b]`; of so many `[a*2&b*4]`.
 	Constraint *string        `json:"constraint,omitempty"`
 	Container  *ContainerSpec `json:"container,omitempty"`
 
@@ -994,7 +1012,7 @@ type JobSpec struct {
 	Kind   *JobKind           `json:"kind,omitempty"`
 	Labels *map[string]string `json:"labels,omitempty"`
 
-	// Licenses Slurm's form: `matlab:2,ansys`.
+	// Licenses Licences to hold while it runs: all of `matlab:2,ansys`, or any one of `matlab:2|comsol`.
 	Licenses *string `json:"licenses,omitempty"`
 	Name     *string `json:"name,omitempty"`
 
@@ -1007,7 +1025,10 @@ type JobSpec struct {
 	// OpenMode Truncate or append to the output files.
 	OpenMode  *OpenMode `json:"open_mode,omitempty"`
 	Partition *Name     `json:"partition,omitempty"`
-	Qos       *Name     `json:"qos,omitempty"`
+
+	// Prefer Features that its nodes should have besides if that costs no time, in the same form.
+	Prefer *string `json:"prefer,omitempty"`
+	Qos    *Name   `json:"qos,omitempty"`
 
 	// Requeue Whether the job runs again after a failure that is not its own.
 	Requeue     *RequeueSpec `json:"requeue,omitempty"`
@@ -1053,6 +1074,27 @@ type JoinToken struct {
 	// Token The secret. Shown once, at creation.
 	Token    *string `json:"token,omitempty"`
 	UsesLeft int32   `json:"uses_left"`
+}
+
+// License A licence, and how many of it there are.
+type License struct {
+	Description *string `json:"description,omitempty"`
+	Name        Name    `json:"name"`
+
+	// Total All that running jobs may hold at once. Less than they hold now: what runs goes on, and nothing starts with it until enough has ended.
+	Total int32 `json:"total"`
+}
+
+// LicenseState A licence and its use.
+type LicenseState struct {
+	Description *string `json:"description,omitempty"`
+	Name        string  `json:"name"`
+
+	// Total How many there are.
+	Total int32 `json:"total"`
+
+	// Used How many running jobs hold; more than there are, if the total was lowered since.
+	Used int64 `json:"used"`
 }
 
 // Limits Limits that associations and QOS have in common. Absent: none. `grp_*` bind the sum over all below an association, or over all
@@ -1242,6 +1284,14 @@ type PageJoinToken struct {
 	NextPageToken *string `json:"next_page_token,omitempty"`
 }
 
+// PageLicenseState A page of a list.
+type PageLicenseState struct {
+	Items []LicenseState `json:"items"`
+
+	// NextPageToken Give it as `page_token` to read on; absent on the last page.
+	NextPageToken *string `json:"next_page_token,omitempty"`
+}
+
 // PageNode A page of a list.
 type PageNode struct {
 	Items []Node `json:"items"`
@@ -1414,6 +1464,9 @@ type Policy struct {
 
 	// RebootTimeoutSeconds A node that was told to reboot and has not come back after so long is down.
 	RebootTimeoutSeconds *U64 `json:"reboot_timeout_seconds,omitempty"`
+
+	// Reclaim Whether what a tenant has lent to its cohort is taken back by preemption.
+	Reclaim *Reclaim `json:"reclaim,omitempty"`
 
 	// RequeueDelaySeconds Wait before a requeued job may start again.
 	RequeueDelaySeconds       *U64 `json:"requeue_delay_seconds,omitempty"`
@@ -1660,6 +1713,19 @@ type QueuePolicy struct {
 	PatienceSeconds *U64 `json:"patience_seconds,omitempty"`
 }
 
+// Quota What a tenant is guaranteed, and under which conditions it borrows and lends. Counts are held by running jobs at once.
+type Quota struct {
+	// BorrowingLimit At most so much beyond `guaranteed`; absent: as much as the others lend.
+	BorrowingLimit *map[string]int64 `json:"borrowing_limit,omitempty"`
+	Cohort         *Name             `json:"cohort,omitempty"`
+
+	// Guaranteed Up to here its jobs are never held by what others use. Of a resource that is not named nothing is guaranteed.
+	Guaranteed *map[string]int64 `json:"guaranteed,omitempty"`
+
+	// LendingLimit At most so much of `guaranteed` is lent; absent: all of it.
+	LendingLimit *map[string]int64 `json:"lending_limit,omitempty"`
+}
+
 // RebootNode defines model for RebootNode.
 type RebootNode struct {
 	// Asap Let nothing new start there until then. Otherwise it reboots when it happens to be idle.
@@ -1671,6 +1737,9 @@ type RebootNode struct {
 	// StaysDown Leave it down afterwards.
 	StaysDown *bool `json:"stays_down,omitempty"`
 }
+
+// Reclaim Whether jobs within their tenant's guarantee stop those of tenants of the cohort that have borrowed.
+type Reclaim string
 
 // RequeueJob defines model for RequeueJob.
 type RequeueJob struct {
@@ -2012,6 +2081,9 @@ type Terms struct {
 
 	// Priority Relative priority; the highest of all associations counts as 1.0. Absent: the parent's.
 	Priority *int32 `json:"priority,omitempty"`
+
+	// Quota A tenant's guarantee, and what it borrows and lends; of no meaning below tenants.
+	Quota *Quota `json:"quota,omitempty"`
 }
 
 // UpdateJob A merge patch of the job's spec: a field that is absent stays, `null` takes it back to its default. While it runs a job changes only
@@ -2037,6 +2109,7 @@ type UpdateJob struct {
 	Nice          *int32              `json:"nice,omitempty"`
 	Nodelist      *string             `json:"nodelist,omitempty"`
 	Partition     *Name               `json:"partition,omitempty"`
+	Prefer        *string             `json:"prefer,omitempty"`
 	Qos           *Name               `json:"qos,omitempty"`
 	Requeue       *RequeueSpec        `json:"requeue,omitempty"`
 	Reservation   *string             `json:"reservation,omitempty"`
@@ -2338,6 +2411,9 @@ type JobsSubmitManyParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// LicensesUpdateJSONBody defines parameters for LicensesUpdate.
+type LicensesUpdateJSONBody = map[string]interface{}
+
 // NodesListParams defines parameters for NodesList.
 type NodesListParams struct {
 	// PageSize Items a page, 1 to 1000; 100 if absent.
@@ -2476,6 +2552,12 @@ type JobsDryRunJSONRequestBody = JobSpec
 
 // JobsSubmitManyJSONRequestBody defines body for JobsSubmitMany for application/json ContentType.
 type JobsSubmitManyJSONRequestBody = SubmitMany
+
+// LicensesUpdateJSONRequestBody defines body for LicensesUpdate for application/json ContentType.
+type LicensesUpdateJSONRequestBody = LicensesUpdateJSONBody
+
+// LicensesPutJSONRequestBody defines body for LicensesPut for application/json ContentType.
+type LicensesPutJSONRequestBody = License
 
 // JoinTokensCreateJSONRequestBody defines body for JoinTokensCreate for application/json ContentType.
 type JoinTokensCreateJSONRequestBody = CreateJoinToken
@@ -2997,6 +3079,49 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/jobs:submitMany (the `JobsSubmitMany` operationId).
 	JobsSubmitMany(ctx context.Context, params *JobsSubmitManyParams, body JobsSubmitManyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// LicensesList List all licences, with what is in use.
+	//
+	// Corresponds with GET /v1/licenses (the `LicensesList` operationId).
+	LicensesList(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LicensesDelete Delete a licence that no live job asks for.
+	//
+	// Corresponds with DELETE /v1/licenses/{license} (the `LicensesDelete` operationId).
+	LicensesDelete(ctx context.Context, license string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LicensesGet Get a licence.
+	//
+	// Corresponds with GET /v1/licenses/{license} (the `LicensesGet` operationId).
+	LicensesGet(ctx context.Context, license string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LicensesUpdateWithBody Change a licence (a merge patch: `null` takes a field back). A total below what is in use stops nothing: it only lets nothing start.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/licenses/{license} (the `LicensesUpdate` operationId).
+	LicensesUpdateWithBody(ctx context.Context, license string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LicensesUpdate Change a licence (a merge patch: `null` takes a field back). A total below what is in use stops nothing: it only lets nothing start.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/licenses/{license} (the `LicensesUpdate` operationId).
+	LicensesUpdate(ctx context.Context, license string, body LicensesUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LicensesPutWithBody Create or replace a licence.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/licenses/{license} (the `LicensesPut` operationId).
+	LicensesPutWithBody(ctx context.Context, license string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LicensesPut Create or replace a licence.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/licenses/{license} (the `LicensesPut` operationId).
+	LicensesPut(ctx context.Context, license string, body LicensesPutJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// JoinTokensList List join tokens, without their secrets.
 	//
 	// Corresponds with GET /v1/node-join-tokens (the `JoinTokensList` operationId).
@@ -3059,7 +3184,7 @@ type ClientInterface interface {
 	// Corresponds with PATCH /v1/nodes/{node} (the `NodesUpdate` operationId).
 	NodesUpdate(ctx context.Context, node string, body NodesUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// NodesDelete Delete a node that runs nothing. If its worker still lives it registers again.
+	// NodesDelete Delete a node that runs nothing and whose worker has stopped (409 `node_alive` otherwise: it would register again).
 	//
 	// Corresponds with POST /v1/nodes/{node}:delete (the `NodesDelete` operationId).
 	NodesDelete(ctx context.Context, node string, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3116,7 +3241,7 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/nodes/{node}:reboot (the `NodesReboot` operationId).
 	NodesReboot(ctx context.Context, node string, body NodesRebootJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// NodesResume Take back drain, fail and down.
+	// NodesResume Take back drain, fail and down. 409 `wrong_state` if there is nothing to take back.
 	//
 	// Corresponds with POST /v1/nodes/{node}:resume (the `NodesResume` operationId).
 	NodesResume(ctx context.Context, node string, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3274,14 +3399,18 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/reservations/{reservation} (the `ReservationsGet` operationId).
 	ReservationsGet(ctx context.Context, reservation string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReservationsUpdateWithBody Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+	// ReservationsUpdateWithBody Change a reservation (a merge patch: `null` takes a field back to its default; of `end` and `duration_seconds`, and of `nodes`, `node_count` and
+	// `tres`, the one that is given replaces the others). Nodes that it has are kept as far as they fit. 409 `reservation_in_use`: its jobs
+	// would be left outside.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PATCH /v1/reservations/{reservation} (the `ReservationsUpdate` operationId).
 	ReservationsUpdateWithBody(ctx context.Context, reservation string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReservationsUpdate Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+	// ReservationsUpdate Change a reservation (a merge patch: `null` takes a field back to its default; of `end` and `duration_seconds`, and of `nodes`, `node_count` and
+	// `tres`, the one that is given replaces the others). Nodes that it has are kept as far as they fit. 409 `reservation_in_use`: its jobs
+	// would be left outside.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -4078,6 +4207,119 @@ func (c *Client) JobsSubmitMany(ctx context.Context, params *JobsSubmitManyParam
 	return c.Client.Do(req)
 }
 
+// LicensesList List all licences, with what is in use.
+//
+// Corresponds with GET /v1/licenses (the `LicensesList` operationId).
+func (c *Client) LicensesList(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLicensesListRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LicensesDelete Delete a licence that no live job asks for.
+//
+// Corresponds with DELETE /v1/licenses/{license} (the `LicensesDelete` operationId).
+func (c *Client) LicensesDelete(ctx context.Context, license string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLicensesDeleteRequest(c.Server, license)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LicensesGet Get a licence.
+//
+// Corresponds with GET /v1/licenses/{license} (the `LicensesGet` operationId).
+func (c *Client) LicensesGet(ctx context.Context, license string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLicensesGetRequest(c.Server, license)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LicensesUpdateWithBody Change a licence (a merge patch: `null` takes a field back). A total below what is in use stops nothing: it only lets nothing start.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/licenses/{license} (the `LicensesUpdate` operationId).
+func (c *Client) LicensesUpdateWithBody(ctx context.Context, license string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLicensesUpdateRequestWithBody(c.Server, license, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LicensesUpdate Change a licence (a merge patch: `null` takes a field back). A total below what is in use stops nothing: it only lets nothing start.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/licenses/{license} (the `LicensesUpdate` operationId).
+func (c *Client) LicensesUpdate(ctx context.Context, license string, body LicensesUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLicensesUpdateRequest(c.Server, license, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LicensesPutWithBody Create or replace a licence.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/licenses/{license} (the `LicensesPut` operationId).
+func (c *Client) LicensesPutWithBody(ctx context.Context, license string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLicensesPutRequestWithBody(c.Server, license, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LicensesPut Create or replace a licence.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/licenses/{license} (the `LicensesPut` operationId).
+func (c *Client) LicensesPut(ctx context.Context, license string, body LicensesPutJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLicensesPutRequest(c.Server, license, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // JoinTokensList List join tokens, without their secrets.
 //
 // Corresponds with GET /v1/node-join-tokens (the `JoinTokensList` operationId).
@@ -4240,7 +4482,7 @@ func (c *Client) NodesUpdate(ctx context.Context, node string, body NodesUpdateJ
 	return c.Client.Do(req)
 }
 
-// NodesDelete Delete a node that runs nothing. If its worker still lives it registers again.
+// NodesDelete Delete a node that runs nothing and whose worker has stopped (409 `node_alive` otherwise: it would register again).
 //
 // Corresponds with POST /v1/nodes/{node}:delete (the `NodesDelete` operationId).
 func (c *Client) NodesDelete(ctx context.Context, node string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4387,7 +4629,7 @@ func (c *Client) NodesReboot(ctx context.Context, node string, body NodesRebootJ
 	return c.Client.Do(req)
 }
 
-// NodesResume Take back drain, fail and down.
+// NodesResume Take back drain, fail and down. 409 `wrong_state` if there is nothing to take back.
 //
 // Corresponds with POST /v1/nodes/{node}:resume (the `NodesResume` operationId).
 func (c *Client) NodesResume(ctx context.Context, node string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4805,7 +5047,9 @@ func (c *Client) ReservationsGet(ctx context.Context, reservation string, reqEdi
 	return c.Client.Do(req)
 }
 
-// ReservationsUpdateWithBody Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+// ReservationsUpdateWithBody Change a reservation (a merge patch: `null` takes a field back to its default; of `end` and `duration_seconds`, and of `nodes`, `node_count` and
+// `tres`, the one that is given replaces the others). Nodes that it has are kept as far as they fit. 409 `reservation_in_use`: its jobs
+// would be left outside.
 //
 // Takes any type of body and a specified content type.
 //
@@ -4822,7 +5066,9 @@ func (c *Client) ReservationsUpdateWithBody(ctx context.Context, reservation str
 	return c.Client.Do(req)
 }
 
-// ReservationsUpdate Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+// ReservationsUpdate Change a reservation (a merge patch: `null` takes a field back to its default; of `end` and `duration_seconds`, and of `nodes`, `node_count` and
+// `tres`, the one that is given replaces the others). Nodes that it has are kept as far as they fit. 409 `reservation_in_use`: its jobs
+// would be left outside.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7148,6 +7394,195 @@ func NewJobsSubmitManyRequestWithBody(server string, params *JobsSubmitManyParam
 		}
 
 	}
+
+	return req, nil
+}
+
+// NewLicensesListRequest constructs an http.Request for the LicensesList method
+func NewLicensesListRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/licenses")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewLicensesDeleteRequest constructs an http.Request for the LicensesDelete method
+func NewLicensesDeleteRequest(server string, license string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "license", license, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/licenses/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewLicensesGetRequest constructs an http.Request for the LicensesGet method
+func NewLicensesGetRequest(server string, license string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "license", license, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/licenses/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewLicensesUpdateRequest calls the generic LicensesUpdate builder with application/json body
+func NewLicensesUpdateRequest(server string, license string, body LicensesUpdateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewLicensesUpdateRequestWithBody(server, license, "application/json", bodyReader)
+}
+
+// NewLicensesUpdateRequestWithBody constructs an http.Request for the LicensesUpdate method, with any body, and a specified content type
+func NewLicensesUpdateRequestWithBody(server string, license string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "license", license, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/licenses/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewLicensesPutRequest calls the generic LicensesPut builder with application/json body
+func NewLicensesPutRequest(server string, license string, body LicensesPutJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewLicensesPutRequestWithBody(server, license, "application/json", bodyReader)
+}
+
+// NewLicensesPutRequestWithBody constructs an http.Request for the LicensesPut method, with any body, and a specified content type
+func NewLicensesPutRequestWithBody(server string, license string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "license", license, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/licenses/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -9595,6 +10030,55 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/jobs:submitMany (the `JobsSubmitMany` operationId).
 	JobsSubmitManyWithResponse(ctx context.Context, params *JobsSubmitManyParams, body JobsSubmitManyJSONRequestBody, reqEditors ...RequestEditorFn) (*JobsSubmitManyResponse, error)
 
+	// LicensesListWithResponse List all licences, with what is in use.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/licenses (the `LicensesList` operationId).
+	LicensesListWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*LicensesListResponse, error)
+
+	// LicensesDeleteWithResponse Delete a licence that no live job asks for.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/licenses/{license} (the `LicensesDelete` operationId).
+	LicensesDeleteWithResponse(ctx context.Context, license string, reqEditors ...RequestEditorFn) (*LicensesDeleteResponse, error)
+
+	// LicensesGetWithResponse Get a licence.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/licenses/{license} (the `LicensesGet` operationId).
+	LicensesGetWithResponse(ctx context.Context, license string, reqEditors ...RequestEditorFn) (*LicensesGetResponse, error)
+
+	// LicensesUpdateWithBodyWithResponse Change a licence (a merge patch: `null` takes a field back). A total below what is in use stops nothing: it only lets nothing start.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/licenses/{license} (the `LicensesUpdate` operationId).
+	LicensesUpdateWithBodyWithResponse(ctx context.Context, license string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LicensesUpdateResponse, error)
+
+	// LicensesUpdateWithResponse Change a licence (a merge patch: `null` takes a field back). A total below what is in use stops nothing: it only lets nothing start.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/licenses/{license} (the `LicensesUpdate` operationId).
+	LicensesUpdateWithResponse(ctx context.Context, license string, body LicensesUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*LicensesUpdateResponse, error)
+
+	// LicensesPutWithBodyWithResponse Create or replace a licence.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/licenses/{license} (the `LicensesPut` operationId).
+	LicensesPutWithBodyWithResponse(ctx context.Context, license string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LicensesPutResponse, error)
+
+	// LicensesPutWithResponse Create or replace a licence.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/licenses/{license} (the `LicensesPut` operationId).
+	LicensesPutWithResponse(ctx context.Context, license string, body LicensesPutJSONRequestBody, reqEditors ...RequestEditorFn) (*LicensesPutResponse, error)
+
 	// JoinTokensListWithResponse List join tokens, without their secrets.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -9665,7 +10149,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PATCH /v1/nodes/{node} (the `NodesUpdate` operationId).
 	NodesUpdateWithResponse(ctx context.Context, node string, body NodesUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*NodesUpdateResponse, error)
 
-	// NodesDeleteWithResponse Delete a node that runs nothing. If its worker still lives it registers again.
+	// NodesDeleteWithResponse Delete a node that runs nothing and whose worker has stopped (409 `node_alive` otherwise: it would register again).
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -9728,7 +10212,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/nodes/{node}:reboot (the `NodesReboot` operationId).
 	NodesRebootWithResponse(ctx context.Context, node string, body NodesRebootJSONRequestBody, reqEditors ...RequestEditorFn) (*NodesRebootResponse, error)
 
-	// NodesResumeWithResponse Take back drain, fail and down.
+	// NodesResumeWithResponse Take back drain, fail and down. 409 `wrong_state` if there is nothing to take back.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -9910,14 +10394,18 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/reservations/{reservation} (the `ReservationsGet` operationId).
 	ReservationsGetWithResponse(ctx context.Context, reservation string, reqEditors ...RequestEditorFn) (*ReservationsGetResponse, error)
 
-	// ReservationsUpdateWithBodyWithResponse Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+	// ReservationsUpdateWithBodyWithResponse Change a reservation (a merge patch: `null` takes a field back to its default; of `end` and `duration_seconds`, and of `nodes`, `node_count` and
+	// `tres`, the one that is given replaces the others). Nodes that it has are kept as far as they fit. 409 `reservation_in_use`: its jobs
+	// would be left outside.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PATCH /v1/reservations/{reservation} (the `ReservationsUpdate` operationId).
 	ReservationsUpdateWithBodyWithResponse(ctx context.Context, reservation string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReservationsUpdateResponse, error)
 
-	// ReservationsUpdateWithResponse Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+	// ReservationsUpdateWithResponse Change a reservation (a merge patch: `null` takes a field back to its default; of `end` and `duration_seconds`, and of `nodes`, `node_count` and
+	// `tres`, the one that is given replaces the others). Nodes that it has are kept as far as they fit. 409 `reservation_in_use`: its jobs
+	// would be left outside.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11498,6 +11986,239 @@ func (r JobsSubmitManyResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r JobsSubmitManyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type LicensesListResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PageLicenseState
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r LicensesListResponse) GetJSON200() *PageLicenseState {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r LicensesListResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r LicensesListResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r LicensesListResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r LicensesListResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r LicensesListResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type LicensesDeleteResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r LicensesDeleteResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r LicensesDeleteResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r LicensesDeleteResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r LicensesDeleteResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r LicensesDeleteResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type LicensesGetResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *LicenseState
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r LicensesGetResponse) GetJSON200() *LicenseState {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r LicensesGetResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r LicensesGetResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r LicensesGetResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r LicensesGetResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r LicensesGetResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type LicensesUpdateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *LicenseState
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r LicensesUpdateResponse) GetJSON200() *LicenseState {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r LicensesUpdateResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r LicensesUpdateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r LicensesUpdateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r LicensesUpdateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r LicensesUpdateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type LicensesPutResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *LicenseState
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r LicensesPutResponse) GetJSON200() *LicenseState {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r LicensesPutResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r LicensesPutResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r LicensesPutResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r LicensesPutResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r LicensesPutResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -14233,6 +14954,97 @@ func (c *ClientWithResponses) JobsSubmitManyWithResponse(ctx context.Context, pa
 	return ParseJobsSubmitManyResponse(rsp)
 }
 
+// LicensesListWithResponse List all licences, with what is in use.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/licenses (the `LicensesList` operationId).
+func (c *ClientWithResponses) LicensesListWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*LicensesListResponse, error) {
+	rsp, err := c.LicensesList(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLicensesListResponse(rsp)
+}
+
+// LicensesDeleteWithResponse Delete a licence that no live job asks for.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/licenses/{license} (the `LicensesDelete` operationId).
+func (c *ClientWithResponses) LicensesDeleteWithResponse(ctx context.Context, license string, reqEditors ...RequestEditorFn) (*LicensesDeleteResponse, error) {
+	rsp, err := c.LicensesDelete(ctx, license, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLicensesDeleteResponse(rsp)
+}
+
+// LicensesGetWithResponse Get a licence.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/licenses/{license} (the `LicensesGet` operationId).
+func (c *ClientWithResponses) LicensesGetWithResponse(ctx context.Context, license string, reqEditors ...RequestEditorFn) (*LicensesGetResponse, error) {
+	rsp, err := c.LicensesGet(ctx, license, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLicensesGetResponse(rsp)
+}
+
+// LicensesUpdateWithBodyWithResponse Change a licence (a merge patch: `null` takes a field back). A total below what is in use stops nothing: it only lets nothing start.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/licenses/{license} (the `LicensesUpdate` operationId).
+func (c *ClientWithResponses) LicensesUpdateWithBodyWithResponse(ctx context.Context, license string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LicensesUpdateResponse, error) {
+	rsp, err := c.LicensesUpdateWithBody(ctx, license, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLicensesUpdateResponse(rsp)
+}
+
+// LicensesUpdateWithResponse Change a licence (a merge patch: `null` takes a field back). A total below what is in use stops nothing: it only lets nothing start.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/licenses/{license} (the `LicensesUpdate` operationId).
+func (c *ClientWithResponses) LicensesUpdateWithResponse(ctx context.Context, license string, body LicensesUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*LicensesUpdateResponse, error) {
+	rsp, err := c.LicensesUpdate(ctx, license, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLicensesUpdateResponse(rsp)
+}
+
+// LicensesPutWithBodyWithResponse Create or replace a licence.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/licenses/{license} (the `LicensesPut` operationId).
+func (c *ClientWithResponses) LicensesPutWithBodyWithResponse(ctx context.Context, license string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LicensesPutResponse, error) {
+	rsp, err := c.LicensesPutWithBody(ctx, license, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLicensesPutResponse(rsp)
+}
+
+// LicensesPutWithResponse Create or replace a licence.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/licenses/{license} (the `LicensesPut` operationId).
+func (c *ClientWithResponses) LicensesPutWithResponse(ctx context.Context, license string, body LicensesPutJSONRequestBody, reqEditors ...RequestEditorFn) (*LicensesPutResponse, error) {
+	rsp, err := c.LicensesPut(ctx, license, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLicensesPutResponse(rsp)
+}
+
 // JoinTokensListWithResponse List join tokens, without their secrets.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -14363,7 +15175,7 @@ func (c *ClientWithResponses) NodesUpdateWithResponse(ctx context.Context, node 
 	return ParseNodesUpdateResponse(rsp)
 }
 
-// NodesDeleteWithResponse Delete a node that runs nothing. If its worker still lives it registers again.
+// NodesDeleteWithResponse Delete a node that runs nothing and whose worker has stopped (409 `node_alive` otherwise: it would register again).
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -14480,7 +15292,7 @@ func (c *ClientWithResponses) NodesRebootWithResponse(ctx context.Context, node 
 	return ParseNodesRebootResponse(rsp)
 }
 
-// NodesResumeWithResponse Take back drain, fail and down.
+// NodesResumeWithResponse Take back drain, fail and down. 409 `wrong_state` if there is nothing to take back.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -14818,7 +15630,9 @@ func (c *ClientWithResponses) ReservationsGetWithResponse(ctx context.Context, r
 	return ParseReservationsGetResponse(rsp)
 }
 
-// ReservationsUpdateWithBodyWithResponse Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+// ReservationsUpdateWithBodyWithResponse Change a reservation (a merge patch: `null` takes a field back to its default; of `end` and `duration_seconds`, and of `nodes`, `node_count` and
+// `tres`, the one that is given replaces the others). Nodes that it has are kept as far as they fit. 409 `reservation_in_use`: its jobs
+// would be left outside.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -14831,7 +15645,9 @@ func (c *ClientWithResponses) ReservationsUpdateWithBodyWithResponse(ctx context
 	return ParseReservationsUpdateResponse(rsp)
 }
 
-// ReservationsUpdateWithResponse Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has are kept as far as they fit.
+// ReservationsUpdateWithResponse Change a reservation (a merge patch: `null` takes a field back to its default; of `end` and `duration_seconds`, and of `nodes`, `node_count` and
+// `tres`, the one that is given replaces the others). Nodes that it has are kept as far as they fit. 409 `reservation_in_use`: its jobs
+// would be left outside.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16068,6 +16884,167 @@ func ParseJobsSubmitManyResponse(rsp *http.Response) (*JobsSubmitManyResponse, e
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseLicensesListResponse parses an HTTP response from a LicensesListWithResponse call
+func ParseLicensesListResponse(rsp *http.Response) (*LicensesListResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &LicensesListResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PageLicenseState
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseLicensesDeleteResponse parses an HTTP response from a LicensesDeleteWithResponse call
+func ParseLicensesDeleteResponse(rsp *http.Response) (*LicensesDeleteResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &LicensesDeleteResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseLicensesGetResponse parses an HTTP response from a LicensesGetWithResponse call
+func ParseLicensesGetResponse(rsp *http.Response) (*LicensesGetResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &LicensesGetResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest LicenseState
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseLicensesUpdateResponse parses an HTTP response from a LicensesUpdateWithResponse call
+func ParseLicensesUpdateResponse(rsp *http.Response) (*LicensesUpdateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &LicensesUpdateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest LicenseState
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseLicensesPutResponse parses an HTTP response from a LicensesPutWithResponse call
+func ParseLicensesPutResponse(rsp *http.Response) (*LicensesPutResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &LicensesPutResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest LicenseState
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem

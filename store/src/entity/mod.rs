@@ -103,6 +103,8 @@ entity!(
     flags: Vec<String>,
     reason: Option<String>,
     reason_is_health: bool,
+    drain_reason: Option<String>,
+    drained_by_health: bool,
     clock_skew_ms: i64,
     registered_at: TimeDateTimeWithTimeZone,
     version: i64,

@@ -8,6 +8,7 @@ use sqlx::postgres::PgConnection;
 use crate::events::{self, NewEvent};
 use crate::jobs::accrual::accrue;
 use crate::jobs::array;
+use crate::power;
 use crate::settle;
 use crate::wake::Topic;
 use crate::{Db, StoreError};
@@ -128,6 +129,7 @@ impl Db {
             ..NewEvent::default()
         };
         events::append(&mut tx, &[event]).await?;
+        power::drop_waiting(&mut tx, job as i64, attempt).await?;
         tx.commit().await?;
         self.wake.notify_nodes(nodes.iter().map(String::as_str));
         self.wake.notify(Topic::Events);
@@ -184,7 +186,9 @@ async fn cancel_one(tx: &mut PgConnection, job: i64, by: &str, grace_seconds: u6
                 .bind(format!("cancelled by {by}"))
                 .execute(&mut *tx)
                 .await?;
-            settle::stop_attempt(tx, job, attempt, StopReason::Cancelled, grace_seconds).await
+            let nodes = settle::stop_attempt(tx, job, attempt, StopReason::Cancelled, grace_seconds).await?;
+            power::drop_waiting(tx, job, attempt).await?;
+            Ok(nodes)
         }
         // Completing or ended: there is nothing left to cancel. But an attempt that is being stopped in order to run again must not.
         "completing" => {

@@ -65,6 +65,12 @@ async fn open_jobs(tx: &mut PgConnection, scope: &Scope) -> Result<u64, StoreErr
             }
         }
         Scope::Qos(qos) => of_qos(&mut query, qos.as_str()),
+        Scope::Cohort(cohort) => {
+            query
+                .push(" and j.tenant in (select name from tenants where terms->'quota'->>'cohort' = ")
+                .push_bind(cohort.to_string())
+                .push(")");
+        }
         Scope::QosUser { qos, tenant, user } => {
             of_qos(&mut query, qos.as_str());
             query.push(" and j.tenant = ").push_bind(tenant.to_string()).push(" and j.user_name = ").push_bind(user.to_string());

@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use berth_model::array::ArraySpec;
 use berth_model::dependency::{Dependency, DependencyKind};
 use berth_model::job::JobSpec;
+use berth_model::license::LicenseCounts;
 use berth_model::limit::Bound;
 use berth_model::resources::Shape;
 use berth_model::state::Hold;
+use berth_model::validate::Choice;
 use berth_model::{Fault, JobId, Name, NodeName};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -25,6 +27,9 @@ pub struct Planning {
     pub shape: Shape,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constraint: Option<Vec<BTreeSet<String>>>,
+    /// Of a constraint that is not about each node by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Choice>,
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub required_nodes: BTreeSet<NodeName>,
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -39,6 +44,9 @@ pub struct Planning {
     /// Reservations to run in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reservations: Vec<Name>,
+    /// Licences to hold: any one of these sets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub licenses: Vec<LicenseCounts>,
 }
 
 /// A job that passed all checks.

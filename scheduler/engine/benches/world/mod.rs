@@ -112,6 +112,8 @@ fn job(id: u64, shape: Shape, minutes: u64) -> JobSnapshot {
         attempt: None,
         claim: None,
         reservations: Vec::new(),
+        licenses: Vec::new(),
+        choices: Vec::new(),
     }
 }
 

@@ -58,6 +58,10 @@ fn chosen(ground: &ReserveGround, fields: Value) -> Result<String, Shortage> {
     Ok(words.collect::<Vec<_>>().join(" "))
 }
 
+fn busy(node: u32, job: u64, until: Timestamp) -> Busy {
+    Busy { node: name(node), job: JobId(job), until, reservation: None }
+}
+
 /// Has `nodes` from 13 to 15 o'clock.
 fn other(nodes: &str, share: Option<Value>) -> Reservation {
     serde_json::from_value(json!({
@@ -69,7 +73,7 @@ fn other(nodes: &str, share: Option<Value>) -> Reservation {
 #[test]
 fn idle_nodes_come_first_and_busy_ones_only_if_they_are_free_in_time() {
     let mut ground = ground();
-    ground.busy = vec![(name(1), JobId(7), at(11)), (name(2), JobId(8), at(13)), (name(4), JobId(9), at(12))];
+    ground.busy = vec![busy(1, 7, at(11)), busy(2, 8, at(13)), busy(4, 9, at(12))];
     for (fields, nodes) in [
         (json!({ "node_count": 2 }), "n[3,5]"),
         (json!({ "node_count": 4 }), "n[1,3-5]"),
@@ -86,8 +90,13 @@ fn idle_nodes_come_first_and_busy_ones_only_if_they_are_free_in_time() {
     let short = chosen(&ground, json!({ "node_count": 5 })).unwrap_err();
     assert_eq!((short.wanted.as_str(), short.found.as_str()), ("5 nodes", "4 nodes"));
     assert_eq!(short.conflicts, ["n2: job 8 may run until 2026-12-02T13:00:00Z"]);
+    let none = chosen(&ground, json!({ "features": "nope", "partition": "few", "node_count": 1 })).unwrap_err();
+    assert_eq!(none.conflicts, ["no node is of the features nope and the partition few"]);
     let named = chosen(&ground, json!({ "nodes": "n[2,9]" })).unwrap_err();
     assert_eq!(named.conflicts.len(), 2, "{named:?}");
+    // Its own jobs are no obstacle.
+    ground.busy[1].reservation = Some(spec(json!({ "node_count": 1 })).name);
+    assert_eq!(chosen(&ground, json!({ "node_count": 5 })).unwrap(), "n[1-5]");
 }
 
 #[test]
@@ -138,7 +147,7 @@ fn nodes_that_fail_are_replaced_if_they_were_counted() {
     assert_eq!(replaced(&ground, json!({ "node_count": 2, "flags": ["static_alloc"] }), "n[5-6]"), None);
     assert_eq!(replaced(&ground, json!({ "nodes": "n[5-6]" }), "n[5-6]"), None);
     // With `replace`, what is in use gives way to what is idle.
-    ground.busy = vec![(name(4), JobId(7), at(13))];
+    ground.busy = vec![busy(4, 7, at(13))];
     assert_eq!(replaced(&ground, json!({ "node_count": 2 }), "n[4-5]"), None);
     assert_eq!(replaced(&ground, json!({ "node_count": 2, "flags": ["replace"] }), "n[4-5]").as_deref(), Some("n[1,5]"));
     assert_eq!(replaced(&ground, json!({ "partition": "few", "flags": ["part_nodes", "ignore_jobs"] }), "n5").as_deref(), Some("n[4-5]"));

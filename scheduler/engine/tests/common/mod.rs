@@ -107,6 +107,8 @@ pub fn job(id: u64, shape: Shape, minutes: u64) -> JobSnapshot {
         attempt: None,
         claim: None,
         reservations: Vec::new(),
+        licenses: Vec::new(),
+        choices: Vec::new(),
     }
 }
 

@@ -3,9 +3,12 @@
 mod arrays;
 #[path = "../common/mod.rs"]
 mod common;
+mod constraints;
+mod licenses;
 mod limits;
 mod naive;
 mod preemption;
+mod quotas;
 mod reservations;
 mod world;
 
@@ -112,6 +115,8 @@ struct Story {
     limits: Option<limits::Rules>,
     /// By what jobs preempt, and their exempt time.
     preempts: Option<(PreemptBy, u64)>,
+    /// Tenants that lend each other.
+    cohort: Option<quotas::Cohort>,
 }
 
 impl Story {
@@ -128,6 +133,7 @@ impl Story {
             next_job: 1,
             limits: None,
             preempts: None,
+            cohort: None,
         }
     }
 
@@ -148,7 +154,7 @@ impl Story {
             let plan = self.plan(false)?;
             self.take(&plan)?;
             // A limit may hold a job whose planned start has come.
-            if self.limits.is_none() && !plan.is_full {
+            if self.limits.is_none() && self.cohort.is_none() && !plan.is_full {
                 self.check_nobody_is_delayed(&before)?;
             }
         }
@@ -171,10 +177,14 @@ impl Story {
         match happening {
             Happening::Comes(ask) => {
                 let mut job = if self.limits.is_some() { limits::asked_by(job(self.next_job, ask)) } else { job(self.next_job, ask) };
+                if self.cohort.is_some() {
+                    job = quotas::asked_by(job);
+                }
                 if self.preempts.is_some() && job.id.0 % 3 == 0 {
                     job.qos = world::name("high");
                 }
-                job = reservations::named_by(&self.world, job);
+                job = licenses::needed_by(&self.world, reservations::named_by(&self.world, job));
+                job = constraints::chosen_by(&self.world, job);
                 self.next_job += 1;
                 self.world.pending.insert(job.id, job.clone());
                 self.tell(Event::Job(Box::new(job)));
@@ -224,6 +234,7 @@ impl Story {
         if let Some((by, exempt)) = self.preempts {
             preemption::check(&self.world, by, exempt, plan)?;
         }
+        self.check_quotas(plan)?;
         reservations::check(&self.world, plan)?;
         self.world.start(plan, &mut self.engines);
         self.world.preempt(plan, &mut self.engines);
@@ -243,6 +254,8 @@ impl Story {
         let pending = &self.world.pending;
         self.planned.retain(|job, _| pending.contains_key(job));
         reservations::check_shares(&self.world, &self.planned)?;
+        licenses::check(&self.world, &self.planned)?;
+        constraints::check(&self.world, &self.planned)?;
         check_planned(&self.world, &self.planned)
     }
 }

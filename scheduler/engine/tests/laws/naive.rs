@@ -1,13 +1,17 @@
 //! Conservative backfill by brute force: a list of intervals for each node, every instant tried, every node asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use berth_model::event::JobSnapshot;
+use berth_model::license::LicenseCounts;
 use berth_model::node::Node;
 use berth_model::resources::{GpuDemand, MemoryDemand};
+use berth_model::validate::{Choice, NodeCount};
 use berth_model::{JobId, NodeName};
 use jiff::{SignedDuration, Timestamp};
 
+use crate::constraints;
+use crate::licenses::{self, Taken};
 use crate::world::{World, at, taken};
 
 /// CPUs, memory, GPUs. Each kind of node has one type of GPU at most.
@@ -131,11 +135,18 @@ impl Lines {
         })
     }
 
-    /// The earliest start of a job and its nodes.
-    fn earliest(&self, world: &World, job: &JobSnapshot) -> Option<(Timestamp, Vec<u32>)> {
+    /// The earliest start of a job with these licences, and its nodes.
+    fn earliest(
+        &self,
+        world: &World,
+        job: &JobSnapshot,
+        set: &LicenseCounts,
+        counts: &[NodeCount],
+        taken: &Taken,
+    ) -> Option<(Timestamp, Vec<u32>)> {
         let length = SignedDuration::from_secs(job.time_limit as i64);
         let steps = self.steps();
-        for from in &steps {
+        for from in steps.iter().filter(|from| licenses::are_free(world, taken, set, **from, **from + length)) {
             let mut ready = Vec::new();
             for (number, node) in &world.nodes {
                 let Some(need) = need(job, node).filter(|_| is_candidate(job, node)) else { continue };
@@ -154,22 +165,58 @@ impl Lines {
             ready.sort();
             let required = ready.iter().filter(|(is_optional, _, _)| !is_optional).count();
             if ready.len() >= job.shape.min_nodes as usize && required == job.required_nodes.len() {
-                let mut chosen: Vec<u32> = ready.iter().take(job.shape.min_nodes as usize).map(|(_, _, number)| *number).collect();
-                chosen.sort();
-                return Some((*from, chosen));
+                let ready: Vec<u32> = ready.iter().map(|(_, _, number)| *number).collect();
+                if let Some(mut chosen) = first_gang(world, counts, &ready, required, job.shape.min_nodes as usize) {
+                    chosen.sort();
+                    return Some((*from, chosen));
+                }
             }
         }
         None
     }
 }
 
+/// The first nodes in their order, all of the first `required` among them, of which so many are of each kind.
+fn first_gang(world: &World, counts: &[NodeCount], ready: &[u32], required: usize, gang: usize) -> Option<Vec<u32>> {
+    fn extend(ready: &[u32], chosen: &mut Vec<u32>, gang: usize, does: &dyn Fn(&[u32]) -> bool) -> bool {
+        if chosen.len() == gang {
+            return does(chosen);
+        }
+        (0..ready.len()).any(|i| {
+            chosen.push(ready[i]);
+            let is_found = extend(&ready[i + 1..], chosen, gang, does);
+            if !is_found {
+                chosen.pop();
+            }
+            is_found
+        })
+    }
+    let does = |chosen: &[u32]| {
+        let names: Vec<NodeName> = chosen.iter().map(|number| world.nodes[number].name.clone()).collect();
+        chosen.iter().filter(|number| ready[..required].contains(number)).count() == required
+            && constraints::are_counted(world, counts, &names)
+    };
+    let mut chosen = Vec::new();
+    extend(ready, &mut chosen, gang, &does).then_some(chosen)
+}
+
 /// For each job that can ever start: when, and on which nodes.
 pub fn plan(world: &World) -> BTreeMap<JobId, (Timestamp, Vec<u32>)> {
     let mut lines = Lines::of(world);
+    let mut taken = licenses::taken(world);
     let mut planned = BTreeMap::new();
     for job in world.queue() {
-        let Some((from, nodes)) = lines.earliest(world, job) else { continue };
+        let sets = if job.licenses.is_empty() { vec![LicenseCounts::new()] } else { job.licenses.clone() };
+        let plain = vec![Choice { any_of: job.constraint.clone().unwrap_or_else(|| vec![BTreeSet::new()]), counts: Vec::new() }];
+        let choices = if job.choices.is_empty() { plain } else { job.choices.clone() };
+        let ways = choices.into_iter().flat_map(|choice| sets.iter().map(move |set| (choice.clone(), set.clone())));
+        let found = ways.filter_map(|(choice, set)| {
+            let asks = JobSnapshot { constraint: Some(choice.any_of), ..job.clone() };
+            lines.earliest(world, &asks, &set, &choice.counts, &taken).map(|(from, nodes)| (from, nodes, set))
+        });
+        let Some((from, nodes, set)) = found.min_by_key(|(from, ..)| *from) else { continue };
         let to = from + SignedDuration::from_secs(job.time_limit as i64);
+        taken.push((from, to, set));
         for number in &nodes {
             let amount = need(job, &world.nodes[number]).unwrap();
             let name = world.nodes[number].name.clone();

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_engine::{Engine, Plan, Settings};
 use berth_model::association::{AssociationKey, UsageKey, Used};
 use berth_model::event::{Event, JobSnapshot, RunningAttempt};
+use berth_model::license::License;
 use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos};
 use berth_model::preemption::Preempted;
@@ -142,6 +143,8 @@ pub fn job(id: u64, ask: &Ask) -> JobSnapshot {
         attempt: None,
         claim: None,
         reservations: Vec::new(),
+        licenses: Vec::new(),
+        choices: Vec::new(),
     }
 }
 
@@ -155,6 +158,11 @@ pub struct World {
     /// What has ended, undecayed.
     pub spent: BTreeMap<UsageKey, Used>,
     pub reservations: Vec<Reservation>,
+    pub licenses: Vec<License>,
+    /// Some jobs ask for nodes by more than the features of each.
+    pub has_choices: bool,
+    /// What was held of each when their number was last changed.
+    pub licensed_before: BTreeMap<Name, u32>,
     /// Jobs that ran before the engines were told of them.
     pub ran_before: BTreeSet<JobId>,
 }
@@ -172,6 +180,7 @@ impl World {
         let mut events = vec![Event::Policy(Policy::default()), qos("normal", 0), qos("high", 100)];
         events.extend([Event::Partition(Partition::of_all_nodes(name("main"))), Event::Partition(gpu)]);
         events.push(Event::Reservations(self.reservations.clone()));
+        events.push(Event::Licenses(self.licenses.clone()));
         events.extend(self.nodes.values().map(|node| Event::Node(Box::new(node.clone()))));
         events.extend(self.running.values().chain(self.pending.values()).map(|job| Event::Job(Box::new(job.clone()))));
         events

@@ -42,6 +42,9 @@ from .job_spec_environment import JobSpecEnvironment
 from .job_spec_labels import JobSpecLabels
 from .job_state import JobState
 from .join_token import JoinToken
+from .license_ import License
+from .license_state import LicenseState
+from .licenses_update_body import LicensesUpdateBody
 from .limits import Limits
 from .limits_grp_tres import LimitsGrpTres
 from .limits_grp_tres_minutes import LimitsGrpTresMinutes
@@ -65,6 +68,7 @@ from .page_job import PageJob
 from .page_job_event import PageJobEvent
 from .page_job_priority import PageJobPriority
 from .page_join_token import PageJoinToken
+from .page_license_state import PageLicenseState
 from .page_node import PageNode
 from .page_partition import PagePartition
 from .page_qos import PageQos
@@ -103,7 +107,12 @@ from .qos_min_tres_per_job import QosMinTresPerJob
 from .qos_update_body import QosUpdateBody
 from .queue_order import QueueOrder
 from .queue_policy import QueuePolicy
+from .quota import Quota
+from .quota_borrowing_limit import QuotaBorrowingLimit
+from .quota_guaranteed import QuotaGuaranteed
+from .quota_lending_limit import QuotaLendingLimit
 from .reboot_node import RebootNode
+from .reclaim import Reclaim
 from .requeue_job import RequeueJob
 from .requeue_mode import RequeueMode
 from .requeue_spec import RequeueSpec
@@ -184,6 +193,9 @@ __all__ = (
     "JobSpecLabels",
     "JobState",
     "JoinToken",
+    "License",
+    "LicenseState",
+    "LicensesUpdateBody",
     "Limits",
     "LimitsGrpTres",
     "LimitsGrpTresMinutes",
@@ -207,6 +219,7 @@ __all__ = (
     "PageJobEvent",
     "PageJobPriority",
     "PageJoinToken",
+    "PageLicenseState",
     "PageNode",
     "PagePartition",
     "PageQos",
@@ -245,7 +258,12 @@ __all__ = (
     "QosUpdateBody",
     "QueueOrder",
     "QueuePolicy",
+    "Quota",
+    "QuotaBorrowingLimit",
+    "QuotaGuaranteed",
+    "QuotaLendingLimit",
     "RebootNode",
+    "Reclaim",
     "RequeueJob",
     "RequeueMode",
     "RequeueSpec",

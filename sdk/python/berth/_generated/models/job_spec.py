@@ -46,7 +46,10 @@ class JobSpec:
             time_min_seconds (int | None | Unset):
             begin (datetime.datetime | None | Unset): Not before this instant.
             deadline (datetime.datetime | None | Unset): The job must have ended by this instant, or it is removed.
-            constraint (None | str | Unset): Features that each node must have: `a&b`, `a|b`.
+            constraint (None | str | Unset): Features of its nodes: of each `a&b`, `a|b`; the same of all nodes `[a|b]`; of
+                so many `[a*2&b*4]`.
+            prefer (None | str | Unset): Features that its nodes should have besides if that costs no time, in the same
+                form.
             nodelist (None | str | Unset): Nodes to use, all of them, in host-list form `n[1-4,7]`.
             exclude (None | str | Unset): Nodes to avoid, in host-list form.
             environment (JobSpecEnvironment | Unset):
@@ -61,7 +64,8 @@ class JobSpec:
             nice (int | Unset): Lowers the priority; negative values need an operator's role. Default: 0.
             comment (None | str | Unset):
             wckey (None | str | Unset):
-            licenses (None | str | Unset): Slurm's form: `matlab:2,ansys`.
+            licenses (None | str | Unset): Licences to hold while it runs: all of `matlab:2,ansys`, or any one of
+                `matlab:2|comsol`.
             reservation (None | str | Unset):
             working_directory (None | str | Unset):
             stdout (None | str | Unset): File in the job's view that gets a copy of the output, with Slurm's patterns (`%j`,
@@ -88,6 +92,7 @@ class JobSpec:
     begin: datetime.datetime | None | Unset = UNSET
     deadline: datetime.datetime | None | Unset = UNSET
     constraint: None | str | Unset = UNSET
+    prefer: None | str | Unset = UNSET
     nodelist: None | str | Unset = UNSET
     exclude: None | str | Unset = UNSET
     environment: JobSpecEnvironment | Unset = UNSET
@@ -203,6 +208,12 @@ class JobSpec:
             constraint = UNSET
         else:
             constraint = self.constraint
+
+        prefer: None | str | Unset
+        if isinstance(self.prefer, Unset):
+            prefer = UNSET
+        else:
+            prefer = self.prefer
 
         nodelist: None | str | Unset
         if isinstance(self.nodelist, Unset):
@@ -341,6 +352,8 @@ class JobSpec:
             field_dict["deadline"] = deadline
         if constraint is not UNSET:
             field_dict["constraint"] = constraint
+        if prefer is not UNSET:
+            field_dict["prefer"] = prefer
         if nodelist is not UNSET:
             field_dict["nodelist"] = nodelist
         if exclude is not UNSET:
@@ -548,6 +561,15 @@ class JobSpec:
 
         constraint = _parse_constraint(d.pop("constraint", UNSET))
 
+        def _parse_prefer(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        prefer = _parse_prefer(d.pop("prefer", UNSET))
+
         def _parse_nodelist(data: object) -> None | str | Unset:
             if data is None:
                 return data
@@ -724,6 +746,7 @@ class JobSpec:
             begin=begin,
             deadline=deadline,
             constraint=constraint,
+            prefer=prefer,
             nodelist=nodelist,
             exclude=exclude,
             environment=environment,

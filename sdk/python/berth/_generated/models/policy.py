@@ -10,6 +10,7 @@ from ..models.fair_share_rule import FairShareRule
 from ..models.impossible_limit import ImpossibleLimit
 from ..models.preempt_by import PreemptBy
 from ..models.preempt_mode import PreemptMode
+from ..models.reclaim import Reclaim
 from ..models.usage_reset import UsageReset
 from ..types import UNSET, Unset
 
@@ -55,6 +56,8 @@ class Policy:
             requeue_delay_seconds (int | Unset):
             decision_keep_seconds (int | Unset):
             preempt_by (PreemptBy | Unset): By what a job may preempt others (Slurm's PreemptType).
+            reclaim (Reclaim | Unset): Whether jobs within their tenant's guarantee stop those of tenants of the cohort that
+                have borrowed.
             preempt_mode (PreemptMode | Unset): What becomes of a preempted job (Slurm's PreemptMode).
             preempt_exempt_seconds (int | Unset):
             reservation_overrun_seconds (int | None | Unset):
@@ -88,6 +91,7 @@ class Policy:
     requeue_delay_seconds: int | Unset = UNSET
     decision_keep_seconds: int | Unset = UNSET
     preempt_by: PreemptBy | Unset = UNSET
+    reclaim: Reclaim | Unset = UNSET
     preempt_mode: PreemptMode | Unset = UNSET
     preempt_exempt_seconds: int | Unset = UNSET
     reservation_overrun_seconds: int | None | Unset = UNSET
@@ -155,6 +159,10 @@ class Policy:
         preempt_by: str | Unset = UNSET
         if not isinstance(self.preempt_by, Unset):
             preempt_by = self.preempt_by.value
+
+        reclaim: str | Unset = UNSET
+        if not isinstance(self.reclaim, Unset):
+            reclaim = self.reclaim.value
 
         preempt_mode: str | Unset = UNSET
         if not isinstance(self.preempt_mode, Unset):
@@ -237,6 +245,8 @@ class Policy:
             field_dict["decision_keep_seconds"] = decision_keep_seconds
         if preempt_by is not UNSET:
             field_dict["preempt_by"] = preempt_by
+        if reclaim is not UNSET:
+            field_dict["reclaim"] = reclaim
         if preempt_mode is not UNSET:
             field_dict["preempt_mode"] = preempt_mode
         if preempt_exempt_seconds is not UNSET:
@@ -337,6 +347,13 @@ class Policy:
         else:
             preempt_by = PreemptBy(_preempt_by)
 
+        _reclaim = d.pop("reclaim", UNSET)
+        reclaim: Reclaim | Unset
+        if isinstance(_reclaim, Unset):
+            reclaim = UNSET
+        else:
+            reclaim = Reclaim(_reclaim)
+
         _preempt_mode = d.pop("preempt_mode", UNSET)
         preempt_mode: PreemptMode | Unset
         if isinstance(_preempt_mode, Unset):
@@ -419,6 +436,7 @@ class Policy:
             requeue_delay_seconds=requeue_delay_seconds,
             decision_keep_seconds=decision_keep_seconds,
             preempt_by=preempt_by,
+            reclaim=reclaim,
             preempt_mode=preempt_mode,
             preempt_exempt_seconds=preempt_exempt_seconds,
             reservation_overrun_seconds=reservation_overrun_seconds,

@@ -10,6 +10,7 @@ from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.limits import Limits
+    from ..models.quota import Quota
 
 
 T = TypeVar("T", bound="Terms")
@@ -26,6 +27,8 @@ class Terms:
         limits (Limits | Unset): Limits that associations and QOS have in common. Absent: none. `grp_*` bind the sum
             over all below an association, or over all
             jobs of a QOS; `max_*` bind one job, and of associations the nearest one that says something counts.
+        quota (Quota | Unset): What a tenant is guaranteed, and under which conditions it borrows and lends. Counts are
+            held by running jobs at once.
         max_jobs (int | None | Unset): Running jobs of each user below it; the nearest association that says something
             counts.
         max_submit_jobs (int | None | Unset): Pending and running jobs of each user below it; beyond it submissions are
@@ -35,6 +38,7 @@ class Terms:
     fairshare: FairshareType1 | int | Unset = UNSET
     priority: int | None | Unset = UNSET
     limits: Limits | Unset = UNSET
+    quota: Quota | Unset = UNSET
     max_jobs: int | None | Unset = UNSET
     max_submit_jobs: int | None | Unset = UNSET
 
@@ -57,6 +61,10 @@ class Terms:
         if not isinstance(self.limits, Unset):
             limits = self.limits.to_dict()
 
+        quota: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.quota, Unset):
+            quota = self.quota.to_dict()
+
         max_jobs: int | None | Unset
         if isinstance(self.max_jobs, Unset):
             max_jobs = UNSET
@@ -78,6 +86,8 @@ class Terms:
             field_dict["priority"] = priority
         if limits is not UNSET:
             field_dict["limits"] = limits
+        if quota is not UNSET:
+            field_dict["quota"] = quota
         if max_jobs is not UNSET:
             field_dict["max_jobs"] = max_jobs
         if max_submit_jobs is not UNSET:
@@ -88,6 +98,7 @@ class Terms:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.limits import Limits  # noqa: PLC0415
+        from ..models.quota import Quota  # noqa: PLC0415
 
         d = dict(src_dict)
 
@@ -122,6 +133,13 @@ class Terms:
         else:
             limits = Limits.from_dict(_limits)
 
+        _quota = d.pop("quota", UNSET)
+        quota: Quota | Unset
+        if isinstance(_quota, Unset):
+            quota = UNSET
+        else:
+            quota = Quota.from_dict(_quota)
+
         def _parse_max_jobs(data: object) -> int | None | Unset:
             if data is None:
                 return data
@@ -144,6 +162,7 @@ class Terms:
             fairshare=fairshare,
             priority=priority,
             limits=limits,
+            quota=quota,
             max_jobs=max_jobs,
             max_submit_jobs=max_submit_jobs,
         )

@@ -42,6 +42,7 @@ class UpdateJob:
             array_throttle (int | None | Unset): Most tasks of an array at once, 0 for as many as there are.
             resources (None | ResourceRequest | Unset):
             constraint (None | str | Unset):
+            prefer (None | str | Unset):
             nodelist (None | str | Unset):
             exclude (None | str | Unset):
             licenses (None | str | Unset):
@@ -67,6 +68,7 @@ class UpdateJob:
     array_throttle: int | None | Unset = UNSET
     resources: None | ResourceRequest | Unset = UNSET
     constraint: None | str | Unset = UNSET
+    prefer: None | str | Unset = UNSET
     nodelist: None | str | Unset = UNSET
     exclude: None | str | Unset = UNSET
     licenses: None | str | Unset = UNSET
@@ -184,6 +186,12 @@ class UpdateJob:
         else:
             constraint = self.constraint
 
+        prefer: None | str | Unset
+        if isinstance(self.prefer, Unset):
+            prefer = UNSET
+        else:
+            prefer = self.prefer
+
         nodelist: None | str | Unset
         if isinstance(self.nodelist, Unset):
             nodelist = UNSET
@@ -266,6 +274,8 @@ class UpdateJob:
             field_dict["resources"] = resources
         if constraint is not UNSET:
             field_dict["constraint"] = constraint
+        if prefer is not UNSET:
+            field_dict["prefer"] = prefer
         if nodelist is not UNSET:
             field_dict["nodelist"] = nodelist
         if exclude is not UNSET:
@@ -467,6 +477,15 @@ class UpdateJob:
 
         constraint = _parse_constraint(d.pop("constraint", UNSET))
 
+        def _parse_prefer(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        prefer = _parse_prefer(d.pop("prefer", UNSET))
+
         def _parse_nodelist(data: object) -> None | str | Unset:
             if data is None:
                 return data
@@ -563,6 +582,7 @@ class UpdateJob:
             array_throttle=array_throttle,
             resources=resources,
             constraint=constraint,
+            prefer=prefer,
             nodelist=nodelist,
             exclude=exclude,
             licenses=licenses,

@@ -47,7 +47,8 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Any | Problem]:
-    """Delete a node that runs nothing. If its worker still lives it registers again.
+    """Delete a node that runs nothing and whose worker has stopped (409 `node_alive` otherwise: it would
+    register again).
 
     Args:
         node (str):
@@ -76,7 +77,8 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> Any | Problem | None:
-    """Delete a node that runs nothing. If its worker still lives it registers again.
+    """Delete a node that runs nothing and whose worker has stopped (409 `node_alive` otherwise: it would
+    register again).
 
     Args:
         node (str):
@@ -100,7 +102,8 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Any | Problem]:
-    """Delete a node that runs nothing. If its worker still lives it registers again.
+    """Delete a node that runs nothing and whose worker has stopped (409 `node_alive` otherwise: it would
+    register again).
 
     Args:
         node (str):
@@ -127,7 +130,8 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> Any | Problem | None:
-    """Delete a node that runs nothing. If its worker still lives it registers again.
+    """Delete a node that runs nothing and whose worker has stopped (409 `node_alive` otherwise: it would
+    register again).
 
     Args:
         node (str):

@@ -49,7 +49,7 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Node | Problem]:
-    """Take back drain, fail and down.
+    """Take back drain, fail and down. 409 `wrong_state` if there is nothing to take back.
 
     Args:
         node (str):
@@ -78,7 +78,7 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> Node | Problem | None:
-    """Take back drain, fail and down.
+    """Take back drain, fail and down. 409 `wrong_state` if there is nothing to take back.
 
     Args:
         node (str):
@@ -102,7 +102,7 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Node | Problem]:
-    """Take back drain, fail and down.
+    """Take back drain, fail and down. 409 `wrong_state` if there is nothing to take back.
 
     Args:
         node (str):
@@ -129,7 +129,7 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> Node | Problem | None:
-    """Take back drain, fail and down.
+    """Take back drain, fail and down. 409 `wrong_state` if there is nothing to take back.
 
     Args:
         node (str):

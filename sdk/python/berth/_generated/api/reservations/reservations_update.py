@@ -59,8 +59,11 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     body: ReservationsUpdateBody,
 ) -> Response[Problem | Reservation]:
-    """Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has
-    are kept as far as they fit.
+    """Change a reservation (a merge patch: `null` takes a field back to its default; of `end` and
+    `duration_seconds`, and of `nodes`, `node_count` and
+    `tres`, the one that is given replaces the others). Nodes that it has are kept as far as they fit.
+    409 `reservation_in_use`: its jobs
+    would be left outside.
 
     Args:
         reservation (str):
@@ -92,8 +95,11 @@ def sync(
     client: AuthenticatedClient | Client,
     body: ReservationsUpdateBody,
 ) -> Problem | Reservation | None:
-    """Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has
-    are kept as far as they fit.
+    """Change a reservation (a merge patch: `null` takes a field back to its default; of `end` and
+    `duration_seconds`, and of `nodes`, `node_count` and
+    `tres`, the one that is given replaces the others). Nodes that it has are kept as far as they fit.
+    409 `reservation_in_use`: its jobs
+    would be left outside.
 
     Args:
         reservation (str):
@@ -120,8 +126,11 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     body: ReservationsUpdateBody,
 ) -> Response[Problem | Reservation]:
-    """Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has
-    are kept as far as they fit.
+    """Change a reservation (a merge patch: `null` takes a field back to its default; of `end` and
+    `duration_seconds`, and of `nodes`, `node_count` and
+    `tres`, the one that is given replaces the others). Nodes that it has are kept as far as they fit.
+    409 `reservation_in_use`: its jobs
+    would be left outside.
 
     Args:
         reservation (str):
@@ -151,8 +160,11 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     body: ReservationsUpdateBody,
 ) -> Problem | Reservation | None:
-    """Change a reservation (a merge patch: `null` takes a field back to its default). Nodes that it has
-    are kept as far as they fit.
+    """Change a reservation (a merge patch: `null` takes a field back to its default; of `end` and
+    `duration_seconds`, and of `nodes`, `node_count` and
+    `tres`, the one that is given replaces the others). Nodes that it has are kept as far as they fit.
+    409 `reservation_in_use`: its jobs
+    would be left outside.
 
     Args:
         reservation (str):
