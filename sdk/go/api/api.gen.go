@@ -1167,7 +1167,8 @@ type Node struct {
 	Drivers     []string `json:"drivers"`
 	Features    []string `json:"features"`
 
-	// Flags `drain`, `fail`, …, and `reserved` or `maint` while a reservation of it lasts, on top of the state.
+	// Flags On top of the state: `drain`, `fail`, …; `reserved` or `maintenance` while a reservation of it lasts; `planned` of an idle one on which a
+	// pending job is planned to start.
 	Flags []string `json:"flags"`
 
 	// Inventory What a node has, as its worker found it.
