@@ -1,17 +1,20 @@
 //! Priority, fair share and limits as the engine applies them, with right values worked out from Slurm's rules by hand.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod common;
+
+use std::collections::BTreeMap;
 
 use berth_engine::{Engine, Plan};
 use berth_model::association::{Association, AssociationKey, Limits, Terms, UsageKey, UsageRow, Used};
-use berth_model::event::{Event, JobSnapshot, RunningAttempt};
+use berth_model::event::{Event, JobSnapshot};
 use berth_model::node::Node;
 use berth_model::policy::{FairShareRule, Partition, Policy, Qos};
-use berth_model::resources::{Gpu, GpuDemand, Gpus, Inventory, MemoryDemand, NodeAllocation, NumaNode, Shape};
+use berth_model::resources::{GpuDemand, Gpus, MemoryDemand};
 use berth_model::state::JobState;
 use berth_model::tres::{Charge, Tres, TresCounts};
 use berth_model::verdict::Verdict;
 use berth_model::{Bytes, JobId, Name, NodeName};
+use common::name;
 use jiff::{SignedDuration, Timestamp};
 
 fn noon() -> Timestamp {
@@ -22,113 +25,27 @@ fn at(minutes: i64) -> Timestamp {
     noon() + SignedDuration::from_mins(minutes)
 }
 
-fn name(text: &str) -> Name {
-    Name::new(text).unwrap()
-}
-
 fn counts(tres: &[(Tres, u64)]) -> TresCounts {
     tres.iter().cloned().collect()
 }
 
 /// 64 CPUs and 8 GPUs.
 fn node(number: u32) -> Node {
-    let gpu = |index| Gpu {
-        index,
-        uuid: format!("GPU-{number}-{index}"),
-        kind: "h100".to_owned(),
-        memory_bytes: Bytes(1 << 36),
-        numa: Some(0),
-        fault: None,
-    };
-    Node {
-        name: NodeName::new(format!("n{number}")).unwrap(),
-        inventory: Inventory {
-            cpus: (0..64).collect(),
-            numa: vec![NumaNode { id: 0, cpus: (0..64).collect() }],
-            sockets: 1,
-            threads_per_core: 1,
-            memory_bytes: Bytes(1 << 40),
-            gpus: (0..8).map(gpu).collect(),
-            facts: BTreeMap::new(),
-        },
-        features: BTreeSet::new(),
-        weight: 1,
-        is_down: false,
-        flags: BTreeSet::new(),
-        reason: None,
-    }
+    common::machine(number, 64, Bytes(1 << 40), &["h100"; 8])
 }
 
 /// Of ann in `ml`, eligible since noon.
 fn job(id: u64, nodes: u32, cpus: u32, gpus: u32, minutes: u64) -> JobSnapshot {
-    JobSnapshot {
-        id: JobId(id),
-        tenant: name("acme"),
-        account: name("ml"),
-        user: name("ann"),
-        partition: name("main"),
-        qos: name("normal"),
-        name: format!("job-{id}"),
-        state: JobState::Pending,
-        hold: None,
-        shape: Shape {
-            min_nodes: nodes,
-            max_nodes: nodes,
-            tasks: nodes,
-            tasks_per_node: Some(1),
-            cpus_per_task: cpus,
-            memory: MemoryDemand::PerNode(Bytes(1 << 30)),
-            gpus: if gpus > 0 { GpuDemand::PerNode(Gpus { kind: None, count: gpus }) } else { GpuDemand::None },
-            exclusive: false,
-        },
-        time_limit: minutes * 60,
-        submit_time: noon(),
-        accrues_since: Some(noon()),
-        not_before: None,
-        deadline: None,
-        nice: 0,
-        site_factor: 0,
-        constraint: None,
-        required_nodes: BTreeSet::new(),
-        excluded_nodes: BTreeSet::new(),
-        is_expedited: false,
-        restarts: 0,
-        dependencies: Vec::new(),
-        dependency_any: false,
-        is_singleton: false,
-        array: None,
-        attempt: None,
-        claim: None,
-        reservations: Vec::new(),
-        licenses: Vec::new(),
-        choices: Vec::new(),
-    }
+    let gpus = if gpus > 0 { GpuDemand::PerNode(Gpus { kind: None, count: gpus }) } else { GpuDemand::None };
+    let shape = common::gang(nodes, cpus, MemoryDemand::PerNode(Bytes(1 << 30)), gpus);
+    JobSnapshot { account: name("ml"), ..common::pending(id, shape, minutes, noon()) }
 }
 
 /// Has run since noon on these nodes.
 fn running(job: JobSnapshot, nodes: &[u32], charge: Charge) -> JobSnapshot {
     let gpus = charge.tres.get(&Tres::Gpu).copied().unwrap_or(0) as u32 / nodes.len() as u32;
-    let given = |n: &u32| NodeAllocation {
-        node: NodeName::new(format!("n{n}")).unwrap(),
-        cpus: (0..job.shape.cpus_per_task).collect(),
-        memory_bytes: Bytes(1 << 30),
-        gpus: (0..gpus).collect(),
-        tasks: 1,
-    };
-    let nodes = nodes.iter().map(given).collect();
-    let attempt = RunningAttempt {
-        number: 1,
-        allocated_at: noon(),
-        started_at: Some(noon()),
-        charge,
-        nodes,
-        past: Vec::new(),
-        checkpoint_at: None,
-        is_requeueable: true,
-        preempted: None,
-        reservation: None,
-    };
-    JobSnapshot { state: JobState::Running, attempt: Some(attempt), ..job }
+    let held = nodes.iter().map(|number| common::held(*number, 0..job.shape.cpus_per_task, Bytes(1 << 30), 0..gpus)).collect();
+    JobSnapshot { state: JobState::Running, attempt: Some(common::attempt(noon(), charge, held)), ..job }
 }
 
 fn charge(tres: &[(Tres, u64)]) -> Charge {

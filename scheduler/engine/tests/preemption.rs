@@ -1,17 +1,20 @@
 //! Preemption as the engine decides it: who must go, who is safe, and who gets the nodes.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod common;
+
+use std::collections::BTreeSet;
 
 use berth_engine::{Engine, Plan, Preemption};
-use berth_model::event::{ArrayProgress, Event, JobSnapshot, RunningAttempt};
+use berth_model::event::{ArrayProgress, Event, JobSnapshot};
 use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos};
 use berth_model::preemption::{Claim, PreemptBy, PreemptMode, Preempted};
-use berth_model::resources::{GpuDemand, Inventory, MemoryDemand, NodeAllocation, NumaNode, Shape};
+use berth_model::resources::{GpuDemand, MemoryDemand};
 use berth_model::state::{JobState, NodeFlag};
 use berth_model::tres::{Charge, Tres};
 use berth_model::verdict::JobVerdict;
-use berth_model::{Bytes, JobId, Name, NodeName};
+use berth_model::{Bytes, JobId, NodeName};
+use common::name;
 use jiff::{SignedDuration, Timestamp};
 
 fn noon() -> Timestamp {
@@ -22,72 +25,19 @@ fn at(seconds: i64) -> Timestamp {
     noon() + SignedDuration::from_secs(seconds)
 }
 
-fn name(text: &str) -> Name {
-    Name::new(text).unwrap()
-}
-
 fn node_name(number: u32) -> NodeName {
     NodeName::new(format!("n{number}")).unwrap()
 }
 
 /// 16 CPUs, no GPUs.
 fn node(number: u32) -> Node {
-    let inventory = Inventory {
-        cpus: (0..16).collect(),
-        numa: vec![NumaNode { id: 0, cpus: (0..16).collect() }],
-        sockets: 1,
-        threads_per_core: 1,
-        memory_bytes: Bytes(1 << 36),
-        gpus: Vec::new(),
-        facts: BTreeMap::new(),
-    };
-    Node { name: node_name(number), inventory, features: BTreeSet::new(), weight: 1, is_down: false, flags: BTreeSet::new(), reason: None }
+    common::machine(number, 16, Bytes(1 << 36), &[])
 }
 
 /// Waits with QOS `low`, for an hour on `nodes` with so many CPUs on each.
 fn job(id: u64, nodes: u32, cpus: u32) -> JobSnapshot {
-    JobSnapshot {
-        id: JobId(id),
-        tenant: name("acme"),
-        account: name("ml"),
-        user: name("ann"),
-        partition: name("main"),
-        qos: name("low"),
-        name: format!("job-{id}"),
-        state: JobState::Pending,
-        hold: None,
-        shape: Shape {
-            min_nodes: nodes,
-            max_nodes: nodes,
-            tasks: nodes,
-            tasks_per_node: Some(1),
-            cpus_per_task: cpus,
-            memory: MemoryDemand::PerNode(Bytes(1 << 20)),
-            gpus: GpuDemand::None,
-            exclusive: false,
-        },
-        time_limit: 3600,
-        submit_time: at(id as i64 - 100),
-        accrues_since: Some(at(id as i64 - 100)),
-        not_before: None,
-        deadline: None,
-        nice: 0,
-        site_factor: 0,
-        constraint: None,
-        required_nodes: BTreeSet::new(),
-        excluded_nodes: BTreeSet::new(),
-        is_expedited: false,
-        restarts: 0,
-        dependencies: Vec::new(),
-        dependency_any: false,
-        is_singleton: false,
-        array: None,
-        attempt: None,
-        claim: None,
-        reservations: Vec::new(),
-        licenses: Vec::new(),
-        choices: Vec::new(),
-    }
+    let shape = common::gang(nodes, cpus, MemoryDemand::PerNode(Bytes(1 << 20)), GpuDemand::None);
+    JobSnapshot { account: name("ml"), qos: name("low"), ..common::pending(id, shape, 60, at(id as i64 - 100)) }
 }
 
 fn of(qos: &str, job: JobSnapshot) -> JobSnapshot {
@@ -101,26 +51,10 @@ fn within(partition: &str, job: JobSnapshot) -> JobSnapshot {
 /// Has run for so long, with a day to go, on these nodes, from this CPU on; bills its CPUs.
 fn running(job: JobSnapshot, seconds: i64, nodes: &[u32], first_cpu: u32) -> JobSnapshot {
     let cpus = job.shape.cpus_per_task;
-    let given = |number: &u32| NodeAllocation {
-        node: node_name(*number),
-        cpus: (first_cpu..first_cpu + cpus).collect(),
-        memory_bytes: Bytes(1 << 20),
-        gpus: Vec::new(),
-        tasks: 1,
-    };
+    let held = nodes.iter().map(|number| common::held(*number, first_cpu..first_cpu + cpus, Bytes(1 << 20), 0..0)).collect();
     let all = u64::from(cpus) * nodes.len() as u64;
-    let attempt = RunningAttempt {
-        number: 1,
-        allocated_at: at(-seconds),
-        started_at: Some(at(-seconds)),
-        charge: Charge { tres: [(Tres::Cpu, all)].into(), billing: all as f64, usage_factor: 1.0, partition_qos: None },
-        nodes: nodes.iter().map(given).collect(),
-        past: Vec::new(),
-        checkpoint_at: None,
-        is_requeueable: true,
-        preempted: None,
-        reservation: None,
-    };
+    let charge = Charge { tres: [(Tres::Cpu, all)].into(), billing: all as f64, usage_factor: 1.0, partition_qos: None };
+    let attempt = common::attempt(at(-seconds), charge, held);
     JobSnapshot { state: JobState::Running, attempt: Some(attempt), time_limit: 86_400 + seconds as u64, ..job }
 }
 

@@ -1,25 +1,26 @@
 //! Why is it pending? In each of these situations the first verdict names the rule and the object that bind, its advice is one that a
 //! person can follow, and who follows it sees the job start.
 
+mod common;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_engine::{Engine, Plan};
 use berth_model::association::{Association, AssociationKey, Limits, Terms, UsageKey, UsageRow, Used};
 use berth_model::dependency::{Dependency, DependencyKind, DependencyProgress, DependencyStatus};
-use berth_model::event::{ArrayProgress, Event, JobSnapshot, RunningAttempt};
+use berth_model::event::{ArrayProgress, Event, JobSnapshot};
 use berth_model::license::{License, parse_licenses};
 use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos};
 use berth_model::preemption::PreemptBy;
 use berth_model::quota::Quota;
-use berth_model::resources::{Gpu, GpuDemand, Gpus, Inventory, MemoryDemand, NodeAllocation, NumaNode, Shape};
+use berth_model::resources::{GpuDemand, Gpus, MemoryDemand};
 use berth_model::state::{Hold, JobState, NodeFlag, PartitionState};
 use berth_model::tres::{Charge, Tres, TresCounts};
 use berth_model::validate::parse_choices;
-use berth_model::{Bytes, JobId, Name, NodeName};
+use berth_model::{Bytes, JobId, NodeName};
+use common::{GIB, name};
 use jiff::{SignedDuration, Timestamp};
-
-const GIB: u64 = 1 << 30;
 
 /// The job that is asked about.
 const ASKED: u64 = 100;
@@ -28,115 +29,30 @@ fn at(minutes: i64) -> Timestamp {
     "2026-01-08T12:00:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_mins(minutes)
 }
 
-fn name(text: &str) -> Name {
-    Name::new(text).unwrap()
-}
-
 fn node_name(number: u32) -> NodeName {
     NodeName::new(format!("n{number}")).unwrap()
 }
 
 /// 16 CPUs, 64 GiB, two H100; the fourth is half of it, has A100s and is old.
 fn node(number: u32) -> Node {
-    let is_old = number == 4;
-    let cpus = if is_old { 8 } else { 16 };
-    let gpu = |index| Gpu {
-        index,
-        uuid: format!("GPU-{number}-{index}"),
-        kind: if is_old { "a100" } else { "h100" }.to_owned(),
-        memory_bytes: Bytes(80 * GIB),
-        numa: Some(0),
-        fault: None,
-    };
-    Node {
-        name: node_name(number),
-        inventory: Inventory {
-            cpus: (0..cpus).collect(),
-            numa: vec![NumaNode { id: 0, cpus: (0..cpus).collect() }],
-            sockets: 1,
-            threads_per_core: 1,
-            memory_bytes: Bytes(if is_old { 32 } else { 64 } * GIB),
-            gpus: (0..2).map(gpu).collect(),
-            facts: BTreeMap::new(),
-        },
-        features: BTreeSet::from([if is_old { "old" } else { "ib" }.to_owned()]),
-        weight: 1,
-        is_down: false,
-        flags: BTreeSet::new(),
-        reason: None,
-    }
+    let (cpus, gib, kind, feature) = if number == 4 { (8, 32, "a100", "old") } else { (16, 64, "h100", "ib") };
+    Node { features: BTreeSet::from([feature.to_owned()]), ..common::machine(number, cpus, Bytes(gib * GIB), &[kind; 2]) }
 }
 
 /// Of ann, for an hour.
 fn job(id: u64, nodes: u32, cpus: u32) -> JobSnapshot {
-    JobSnapshot {
-        id: JobId(id),
-        tenant: name("acme"),
-        account: name("ml"),
-        user: name("ann"),
-        partition: name("main"),
-        qos: name("normal"),
-        name: "train".to_owned(),
-        state: JobState::Pending,
-        hold: None,
-        shape: Shape {
-            min_nodes: nodes,
-            max_nodes: nodes,
-            tasks: nodes,
-            tasks_per_node: Some(1),
-            cpus_per_task: cpus,
-            memory: MemoryDemand::PerNode(Bytes(GIB)),
-            gpus: GpuDemand::None,
-            exclusive: false,
-        },
-        time_limit: 3600,
-        submit_time: at(-60) + SignedDuration::from_secs(id as i64),
-        accrues_since: Some(at(-60) + SignedDuration::from_secs(id as i64)),
-        not_before: None,
-        deadline: None,
-        nice: 0,
-        site_factor: 0,
-        constraint: None,
-        required_nodes: BTreeSet::new(),
-        excluded_nodes: BTreeSet::new(),
-        reservations: Vec::new(),
-        licenses: Vec::new(),
-        choices: Vec::new(),
-        is_expedited: false,
-        restarts: 0,
-        dependencies: Vec::new(),
-        dependency_any: false,
-        is_singleton: false,
-        array: None,
-        attempt: None,
-        claim: None,
-    }
+    let shape = common::gang(nodes, cpus, MemoryDemand::PerNode(Bytes(GIB)), GpuDemand::None);
+    let since = at(-60) + SignedDuration::from_secs(id as i64);
+    JobSnapshot { account: name("ml"), name: "train".to_owned(), ..common::pending(id, shape, 60, since) }
 }
 
 /// Has run since noon on these nodes.
 fn running(job: JobSnapshot, nodes: &[u32]) -> JobSnapshot {
     let cpus = u64::from(job.shape.cpus_per_task) * nodes.len() as u64;
-    let given = |n: &u32| NodeAllocation {
-        node: node_name(*n),
-        cpus: (0..job.shape.cpus_per_task).collect(),
-        memory_bytes: Bytes(GIB),
-        gpus: Vec::new(),
-        tasks: 1,
-    };
+    let held = nodes.iter().map(|number| common::held(*number, 0..job.shape.cpus_per_task, Bytes(GIB), 0..0)).collect();
     let tres = BTreeMap::from([(Tres::Cpu, cpus), (Tres::Node, nodes.len() as u64)]);
-    let attempt = RunningAttempt {
-        number: 1,
-        allocated_at: at(0),
-        started_at: Some(at(0)),
-        charge: Charge { tres, billing: cpus as f64, usage_factor: 1.0, partition_qos: None },
-        nodes: nodes.iter().map(given).collect(),
-        past: Vec::new(),
-        checkpoint_at: None,
-        is_requeueable: true,
-        preempted: None,
-        reservation: None,
-    };
-    JobSnapshot { state: JobState::Running, attempt: Some(attempt), name: format!("job-{}", job.id), ..job }
+    let charge = Charge { tres, billing: cpus as f64, usage_factor: 1.0, partition_qos: None };
+    JobSnapshot { state: JobState::Running, attempt: Some(common::attempt(at(0), charge, held)), name: format!("job-{}", job.id), ..job }
 }
 
 /// Four nodes; the partition `small` is the fourth, for an hour and one node at most.

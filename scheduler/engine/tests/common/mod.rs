@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each story file uses a part of it")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use berth_engine::{Engine, Plan};
 use berth_model::event::{Event, JobSnapshot, RunningAttempt};
@@ -76,7 +77,8 @@ pub fn gpus_per_node(nodes: u32, count: u32) -> Shape {
     Shape { gpus: GpuDemand::PerNode(Gpus { kind: Some("h100".to_owned()), count }), ..shape(nodes, 1) }
 }
 
-pub fn job(id: u64, shape: Shape, minutes: u64) -> JobSnapshot {
+/// A pending job of ann in `main`, submitted and eligible at `since`. What a test does not speak of is as plain as can be.
+pub fn pending(id: u64, shape: Shape, minutes: u64, since: Timestamp) -> JobSnapshot {
     JobSnapshot {
         id: JobId(id),
         tenant: name("acme"),
@@ -89,8 +91,8 @@ pub fn job(id: u64, shape: Shape, minutes: u64) -> JobSnapshot {
         hold: None,
         shape,
         time_limit: minutes * 60,
-        submit_time: noon() - SignedDuration::from_secs(1000 - id as i64),
-        accrues_since: Some(noon() - SignedDuration::from_secs(1000 - id as i64)),
+        submit_time: since,
+        accrues_since: Some(since),
         not_before: None,
         deadline: None,
         nice: 0,
@@ -112,28 +114,64 @@ pub fn job(id: u64, shape: Shape, minutes: u64) -> JobSnapshot {
     }
 }
 
-/// A job that has run on whole nodes since noon.
-pub fn running(id: u64, nodes: &[u32], minutes: u64) -> JobSnapshot {
-    let allocation = |n: &u32| NodeAllocation {
-        node: NodeName::new(format!("n{n}")).unwrap(),
-        cpus: (0..16).collect(),
-        memory_bytes: Bytes(64 * GIB),
-        gpus: (0..8).collect(),
-        tasks: 1,
+pub fn job(id: u64, shape: Shape, minutes: u64) -> JobSnapshot {
+    pending(id, shape, minutes, noon() - SignedDuration::from_secs(1000 - id as i64))
+}
+
+/// A gang of one task a node.
+pub fn gang(nodes: u32, cpus: u32, memory: MemoryDemand, gpus: GpuDemand) -> Shape {
+    Shape { memory, gpus, ..shape(nodes, cpus) }
+}
+
+/// A node of one socket and NUMA node, without features.
+pub fn machine(number: u32, cpus: u32, memory: Bytes, gpus: &[&str]) -> Node {
+    let gpu = |(index, kind): (u32, &&str)| Gpu {
+        index,
+        uuid: format!("GPU-{number}-{index}"),
+        kind: (*kind).to_owned(),
+        memory_bytes: Bytes(80 * GIB),
+        numa: Some(0),
+        fault: None,
     };
-    let attempt = RunningAttempt {
+    let whole = node(number, 0);
+    let inventory = Inventory {
+        cpus: (0..cpus).collect(),
+        numa: vec![NumaNode { id: 0, cpus: (0..cpus).collect() }],
+        sockets: 1,
+        memory_bytes: memory,
+        gpus: (0..).zip(gpus).map(gpu).collect(),
+        ..whole.inventory
+    };
+    Node { inventory, ..whole }
+}
+
+/// What a job holds of a node.
+pub fn held(number: u32, cpus: Range<u32>, memory: Bytes, gpus: Range<u32>) -> NodeAllocation {
+    let node = NodeName::new(format!("n{number}")).unwrap();
+    NodeAllocation { node, cpus: cpus.collect(), memory_bytes: memory, gpus: gpus.collect(), tasks: 1 }
+}
+
+/// A first attempt that began at once and may be requeued.
+pub fn attempt(began: Timestamp, charge: Charge, nodes: Vec<NodeAllocation>) -> RunningAttempt {
+    RunningAttempt {
         number: 1,
-        allocated_at: noon(),
-        started_at: Some(noon()),
-        charge: Charge::default(),
-        nodes: nodes.iter().map(allocation).collect(),
+        allocated_at: began,
+        started_at: Some(began),
+        charge,
+        nodes,
         past: Vec::new(),
         checkpoint_at: None,
         is_requeueable: true,
         preempted: None,
         reservation: None,
-    };
-    JobSnapshot { state: JobState::Running, attempt: Some(attempt), ..job(id, shape(nodes.len() as u32, 16), minutes) }
+    }
+}
+
+/// A job that has run on whole nodes since noon.
+pub fn running(id: u64, nodes: &[u32], minutes: u64) -> JobSnapshot {
+    let nodes: Vec<NodeAllocation> = nodes.iter().map(|number| held(*number, 0..16, Bytes(64 * GIB), 0..8)).collect();
+    let job = job(id, shape(nodes.len() as u32, 16), minutes);
+    JobSnapshot { state: JobState::Running, attempt: Some(attempt(noon(), Charge::default(), nodes)), ..job }
 }
 
 pub struct World(pub Engine);

@@ -16,16 +16,11 @@ use berth_model::{Bytes, JobId, Name, NodeName};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
-use crate::preemption;
-
-pub const GIB: u64 = 1 << 30;
+pub use crate::common::{GIB, name};
+use crate::{common, preemption};
 
 pub fn at(seconds: i64) -> Timestamp {
     "2026-01-01T12:00:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_secs(seconds)
-}
-
-pub fn name(text: &str) -> Name {
-    Name::new(text).unwrap()
 }
 
 /// Kinds of nodes: CPUs, GiB, GPUs, GPU type, weight.
@@ -43,23 +38,15 @@ pub fn node(number: u32, kind: usize) -> Node {
         fault: None,
     };
     let features = if gpus > 0 { BTreeSet::from(["gpu".to_owned(), gpu_kind.to_owned()]) } else { BTreeSet::new() };
-    Node {
-        name: NodeName::new(format!("n{number}")).unwrap(),
-        inventory: Inventory {
-            cpus: (0..cpus).collect(),
-            numa: vec![numa(0), numa(1)],
-            sockets: 2,
-            threads_per_core: 1,
-            memory_bytes: Bytes(gib * GIB),
-            gpus: (0..gpus).map(gpu).collect(),
-            facts: BTreeMap::new(),
-        },
-        features,
-        weight,
-        is_down: false,
-        flags: BTreeSet::new(),
-        reason: None,
-    }
+    let plain = common::node(number, 0);
+    let inventory = Inventory {
+        cpus: (0..cpus).collect(),
+        numa: vec![numa(0), numa(1)],
+        memory_bytes: Bytes(gib * GIB),
+        gpus: (0..gpus).map(gpu).collect(),
+        ..plain.inventory
+    };
+    Node { inventory, features, weight, ..plain }
 }
 
 /// The random part of a job.
@@ -104,47 +91,16 @@ pub fn any_ask() -> impl Strategy<Value = Ask> {
 pub fn job(id: u64, ask: &Ask) -> JobSnapshot {
     let kind = ask.is_typed.then(|| "h100".to_owned());
     let node = |number: &u32| NodeName::new(format!("n{number}")).unwrap();
+    let gpus = if ask.gpus > 0 { GpuDemand::PerNode(Gpus { kind, count: ask.gpus }) } else { GpuDemand::None };
+    let memory = MemoryDemand::PerCpu(Bytes(ask.gib_per_cpu * GIB));
+    let shape = Shape { exclusive: ask.is_exclusive, ..common::gang(ask.nodes, ask.cpus, memory, gpus) };
     JobSnapshot {
-        id: JobId(id),
-        tenant: name("acme"),
-        account: name("default"),
-        user: name("ann"),
         partition: name(if ask.in_gpu_partition { "gpu" } else { "main" }),
         qos: name(if ask.is_urgent { "high" } else { "normal" }),
-        name: format!("job-{id}"),
-        state: JobState::Pending,
-        hold: None,
-        shape: Shape {
-            min_nodes: ask.nodes,
-            max_nodes: ask.nodes,
-            tasks: ask.nodes,
-            tasks_per_node: Some(1),
-            cpus_per_task: ask.cpus,
-            memory: MemoryDemand::PerCpu(Bytes(ask.gib_per_cpu * GIB)),
-            gpus: if ask.gpus > 0 { GpuDemand::PerNode(Gpus { kind, count: ask.gpus }) } else { GpuDemand::None },
-            exclusive: ask.is_exclusive,
-        },
-        time_limit: ask.minutes * 60,
-        submit_time: at(id as i64 - 10_000),
-        accrues_since: Some(at(id as i64 - 10_000)),
-        not_before: None,
-        deadline: None,
-        nice: 0,
-        site_factor: 0,
         constraint: ask.wants_h100.then(|| vec![BTreeSet::from(["h100".to_owned()])]),
         required_nodes: ask.requires.iter().filter(|_| ask.excludes.is_none()).map(node).collect(),
         excluded_nodes: ask.excludes.iter().map(node).collect(),
-        is_expedited: false,
-        restarts: 0,
-        dependencies: Vec::new(),
-        dependency_any: false,
-        is_singleton: false,
-        array: None,
-        attempt: None,
-        claim: None,
-        reservations: Vec::new(),
-        licenses: Vec::new(),
-        choices: Vec::new(),
+        ..common::pending(id, shape, ask.minutes, at(id as i64 - 10_000))
     }
 }
 
@@ -204,16 +160,8 @@ impl World {
         for start in &plan.starts {
             let job = self.pending.remove(&start.job).expect("only what waits is started");
             let attempt = RunningAttempt {
-                number: 1,
-                allocated_at: at(self.now),
-                started_at: Some(at(self.now)),
-                charge: start.charge.clone(),
-                nodes: start.nodes.clone(),
-                past: Vec::new(),
-                checkpoint_at: None,
-                is_requeueable: true,
-                preempted: None,
                 reservation: start.reservation.clone(),
+                ..common::attempt(at(self.now), start.charge.clone(), start.nodes.clone())
             };
             let job = JobSnapshot { state: JobState::Running, attempt: Some(attempt), claim: None, ..job };
             for engine in engines.iter_mut() {
