@@ -30,7 +30,7 @@ pub struct PageParams {
     /// `next_page_token` of the page before.
     #[serde(default, deserialize_with = "crate::extract::query::one")]
     pub page_token: Option<String>,
-    /// The tenant meant; only platform admins name another than their own.
+    /// The tenant meant; only platform admins name another than their own, or `-` for all where lists go over tenants.
     #[serde(default, deserialize_with = "crate::extract::query::one")]
     pub tenant: Option<String>,
 }

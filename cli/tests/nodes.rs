@@ -193,6 +193,14 @@ async fn orders_reach_nodes_that_are_on_their_way() {
     let _n1 = site.worker("n1", &[]);
     site.until_status("n1", "drained").await;
     assert_eq!(reason().await, "disk");
+    // An order to go down that is taken back in time, and a node that was powered down for the books alone.
+    assert_eq!(order("n1", "resume", json!({})).await.0, 200);
+    site.until_status("n1", "idle").await;
+    site.policy(json!({ "suspend_timeout_seconds": 1 })).await;
+    assert_eq!(order("n1", "powerDown", json!({})).await.0, 200);
+    site.until_status("n1", "powered_down").await;
+    assert_eq!(order("n1", "powerUp", json!({})).await.0, 200);
+    site.until_status("n1", "idle").await;
     // What has stopped can be forgotten.
     assert_eq!(order("c2", "delete", json!({})).await.0, 204);
 }

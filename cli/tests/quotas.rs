@@ -61,5 +61,12 @@ async fn what_a_tenant_lends_it_gets_back() {
     assert_eq!(stack.job(&eve, own).await["state"], "running", "what is its own stays");
     stack.until_state(&eve, borrowed, "completed").await;
     let why = said(&stack.berth(&eve, &["why", &borrowed.to_string()]));
-    assert!(why.contains(&format!("Job {wanted} preempted it at ")), "{why}");
+    assert!(why.contains("A job of another tenant preempted it at ") && why.contains("took back what it had lent"), "{why}");
+    // An administrator of the platform sees all of it; a setting that is empty is taken back.
+    let all = said(&stack.berth(&root, &["tenants"]));
+    assert!(all.contains("acme") && all.contains("other"), "{all}");
+    let queue = said(&stack.berth(&root, &["queue", "--all", "--tenant=all"]));
+    assert!([own, borrowed, wanted].iter().all(|job| queue.contains(&format!("{job} "))), "{queue}");
+    let set = said(&stack.berth(&root, &["tenants", "set", "other", "Quota=", "Cohort="]));
+    assert!(!set.contains("guaranteed") && !set.contains("cohort"), "{set}");
 }

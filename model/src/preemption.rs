@@ -41,6 +41,9 @@ pub struct Preempted {
     pub at: Timestamp,
     /// End of its grace: it is killed then.
     pub kill_at: Timestamp,
+    /// The other job's tenant took back what it had lent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reclaimed: bool,
 }
 
 /// Nodes held for a pending job that preempted others, until it starts.

@@ -34,8 +34,8 @@ impl Keep {
             Keep::Count(count) if *count as usize > allocation.len() => Err(Fault::new(
                 "job_cannot_grow",
                 "resources.nodes",
-                format!("the job runs on {} nodes and cannot get more", allocation.len()),
-                format!("keep at most {} nodes, or submit another job", allocation.len()),
+                format!("the job cannot get more nodes than it runs on: {}", allocation.len()),
+                format!("ask for {} or less, or submit another job", allocation.len()),
             )),
             Keep::Count(count) => Ok(allocation[..*count as usize].to_vec()),
             Keep::Nodes(names) => {

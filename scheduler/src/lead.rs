@@ -274,7 +274,7 @@ impl<'a> Term<'a> {
         let victim = |p: &Preemption| NewVictim {
             job: p.victim,
             attempt: p.attempt,
-            preempted: Preempted { for_job: p.for_job, mode: p.mode, at: plan.now, kill_at: p.at },
+            preempted: Preempted { for_job: p.for_job, mode: p.mode, at: plan.now, kill_at: p.at, reclaimed: p.reclaimed },
         };
         let victims: Vec<NewVictim> = plan.preemptions.iter().map(victim).collect();
         let stopped = self.db.commit_preemptions(lease.epoch(), &claims, &victims).await?;

@@ -103,6 +103,12 @@ impl Db {
                 continue;
             }
             wake.extend(settle::stop_attempt(&mut tx, job, attempt, StopReason::NodeFail, 0).await?);
+            sqlx::query("update attempts set failure = coalesce(failure, $3) where job_id = $1 and attempt = $2")
+                .bind(job)
+                .bind(attempt)
+                .bind(format!("node {name} was set down: {reason}"))
+                .execute(&mut *tx)
+                .await?;
         }
         crate::nodes::tell(&mut tx, "node.down", name, serde_json::json!({ "by": by, "reason": reason })).await?;
         tx.commit().await?;

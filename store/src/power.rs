@@ -133,7 +133,12 @@ impl Db {
     pub async fn ask_power(&self, name: &str, up: bool, by: &str) -> Result<(), StoreError> {
         let is_off = "flags && array['powered_down', 'powering_down']";
         let (set, is_due, kind) = match up {
-            true => ("array_append(flags, 'power_up')", format!("{is_off} and not flags @> array['power_up']"), "node.power_up_asked"),
+            // An order to go down that nobody has begun to follow is taken back.
+            true => (
+                "case when flags @> array['power_down'] then array_remove(flags, 'power_down') else array_append(flags, 'power_up') end",
+                format!("({is_off} and not flags @> array['power_up'] or flags @> array['power_down'])"),
+                "node.power_up_asked",
+            ),
             false => {
                 ("array_append(flags, 'power_down')", format!("not {is_off} and not flags @> array['power_down']"), "node.power_down_asked")
             }

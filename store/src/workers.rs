@@ -141,14 +141,23 @@ impl Db {
     /// Notes that the node was heard of, and returns the cursor of what it should do. `NotFound` if it must register again. A node that
     /// was taken for dead is up again: it has killed what it ran, or is told to by what it now reads.
     pub async fn touch_node(&self, node: &str) -> Result<i64, StoreError> {
-        let row: Option<(i64, bool)> = sqlx::query_as(
+        let row: Option<(i64, bool, bool)> = sqlx::query_as(
             "with contact as (update node_contacts set last_seen = now() where node = $1 returning node)
-             select c.cursor, n.is_down and n.reason_is_health from contact t join node_cursors c on c.node = t.node join nodes n on n.name = t.node",
+             select c.cursor, n.is_down and n.reason_is_health, n.flags @> array['powering_up']
+             from contact t join node_cursors c on c.node = t.node join nodes n on n.name = t.node",
         )
         .bind(node)
         .fetch_optional(&self.pool)
         .await?;
-        let (cursor, was_lost) = row.ok_or_else(|| StoreError::NotFound(format!("node {node}")))?;
+        let (cursor, was_lost, is_awaited) = row.ok_or_else(|| StoreError::NotFound(format!("node {node}")))?;
+        if is_awaited {
+            // It was never powered down in truth: its worker goes on without registering again.
+            let mut tx = self.pool.begin().await?;
+            crate::power::arrived(&mut tx, node, false).await?;
+            crate::nodes::tell(&mut tx, "node.returned", node, serde_json::json!({})).await?;
+            tx.commit().await?;
+            self.wake.notify(Topic::Events);
+        }
         if was_lost {
             let mut tx = self.pool.begin().await?;
             sqlx::query(

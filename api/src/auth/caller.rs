@@ -65,9 +65,10 @@ impl Caller {
         if self.is_tenant_admin() { Ok(()) } else { Err(Problem::forbidden("this needs the role tenant_admin")) }
     }
 
-    /// The tenant to read from: the caller's own, or the one a platform admin names. `None`: all tenants.
+    /// The tenant to read from: the caller's own, or the one a platform admin names, `-` being all. `None`: all tenants.
     pub fn tenant_to_read(&self, named: Option<&str>) -> Answer<Option<String>> {
         match (named, &self.tenant) {
+            (Some("-"), _) if self.is_platform_admin() => Ok(None),
             (Some(named), _) if self.is_platform_admin() => Ok(Some(named.to_owned())),
             (Some(named), Some(own)) if named == own.as_str() => Ok(Some(named.to_owned())),
             // Another tenant is treated like one that is not there.

@@ -13,6 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::explain::{self, Ahead, words};
+use super::jobs::fold_nodes;
 use super::reservations;
 use super::submit::{read_job, require_submitter, split_query};
 use crate::App;
@@ -66,12 +67,21 @@ async fn dry_run(State(app): State<App>, caller: Caller, request: Request) -> An
     let (mut answer, as_of) = app.forecasts.ask(app.db.rehearse(&job).await?).await?;
     if let Some(verdict) = &mut answer.verdict {
         reservations::conceal(&app, &caller, &mut verdict.verdicts).await?;
+        // Of an array that starts in part, the rest waits for what has started. There is no such job.
+        let own = format!("job/{}", verdict.job);
+        verdict.verdicts.iter_mut().for_each(|verdict| verdict.holders.retain(|holder| *holder != own));
     }
     let ahead = match &answer.verdict {
         Some(verdict) => explain::ahead(&app, &tenant, verdict).await?,
         None => Vec::new(),
     };
-    Ok(Json(tell(answer, as_of, ahead, warnings)))
+    let nodes: Vec<String> = answer.starts.iter().flat_map(|start| &start.nodes).map(|part| part.node.to_string()).collect();
+    let coming = app.db.nodes_not_up(&nodes).await?;
+    let mut told = tell(answer, as_of, ahead, warnings);
+    if !coming.is_empty() {
+        told.summary.push_str(&format!(" It would wait for {} to power up.", fold_nodes(&coming)?));
+    }
+    Ok(Json(told))
 }
 
 fn tell(answer: DryRun, as_of: Timestamp, ahead: Vec<Ahead>, warnings: Vec<Fault>) -> DryRunAnswer {

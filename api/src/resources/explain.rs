@@ -163,10 +163,10 @@ async fn started(app: &App, caller: &Caller, row: &JobRow, state: JobState) -> A
     let job_id = row.job_id as u64;
     let nodes = row.nodes.as_deref().map(fold_nodes).transpose()?.unwrap_or_default();
     let mut summary = match (row.start_time, &row.reason) {
-        (Some(start), None) => format!("It is {state}; it started at {} on {nodes}.", start.0),
-        (Some(start), Some(reason)) => format!("It is {state} ({reason}); it started at {} on {nodes}.", start.0),
-        (None, Some(reason)) => format!("It is {state}: {reason}."),
-        (None, None) => format!("It is {state}."),
+        (Some(start), None) => format!("{}; it started at {} on {nodes}.", words::it_is(state), start.0),
+        (Some(start), Some(reason)) => format!("{} ({reason}); it started at {} on {nodes}.", words::it_is(state), start.0),
+        (None, Some(reason)) => format!("{}: {reason}.", words::it_is(state)),
+        (None, None) => format!("{}.", words::it_is(state)),
     };
     if state == JobState::Allocated {
         let coming = app.db.nodes_not_up(row.nodes.as_deref().unwrap_or_default()).await?;
@@ -192,8 +192,7 @@ async fn started(app: &App, caller: &Caller, row: &JobRow, state: JobState) -> A
     }
     if !passed.is_empty() {
         let names = passed.iter().map(|job| format!("job {job}")).collect::<Vec<_>>().join(", ");
-        summary
-            .push_str(&format!(" It went before {names}, ahead in the queue, which needed what was not free, and delayed none of them."));
+        summary.push_str(&format!(" It went before {names}, ahead in the queue, which could not start yet, and delayed none of them."));
     }
     let passed = own_and_others(app, &row.tenant, passed).await?;
     let start = Start {
@@ -224,7 +223,10 @@ async fn preemption(app: &App, row: &JobRow, mut explanation: Explanation) -> An
         }
     }
     if let Some(last) = explanation.preempted.last().map(|last| &last.preempted) {
-        explanation.summary.push_str(&format!(" Job {} preempted it at {}.", last.for_job, last.at));
+        let is_own = !app.db.jobs_of_tenant(&row.tenant, &[last.for_job.0]).await?.is_empty();
+        let who = if is_own { format!("Job {}", last.for_job) } else { "A job of another tenant".to_owned() };
+        let why = if last.reclaimed { ", whose tenant took back what it had lent" } else { "" };
+        explanation.summary.push_str(&format!(" {who} preempted it at {}{why}.", last.at));
     }
     Ok(explanation)
 }

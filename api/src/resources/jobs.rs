@@ -201,7 +201,7 @@ pub struct ListJobs {
     pub page_size: Option<u32>,
     #[serde(deserialize_with = "crate::extract::query::one")]
     pub page_token: Option<String>,
-    /// The tenant meant; only platform admins name another than their own.
+    /// The tenant meant; only platform admins name another than their own, or `-` for all.
     #[serde(deserialize_with = "crate::extract::query::one")]
     pub tenant: Option<String>,
 }

@@ -90,12 +90,13 @@ pub fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(get, update, delete))
 }
 
-/// List tenants. A tenant's own users see theirs alone.
+/// List tenants. Platform administrators see all, others their own.
 #[utoipa::path(get, path = "/v1/tenants", operation_id = "tenants_list", tag = "tenants", params(PageParams),
     responses((status = 200, body = Page<Tenant>), (status = "default", body = Problem, content_type = "application/problem+json")))]
 async fn list(State(app): State<App>, caller: Caller, Params(page): Params<PageParams>) -> Answer<Json<Page<Tenant>>> {
     let size = paging::page_size(page.page_size)?;
-    if let Some(own) = caller.tenant_to_read(page.tenant.as_deref())? {
+    let named = page.tenant.as_deref().or(caller.is_platform_admin().then_some("-"));
+    if let Some(own) = caller.tenant_to_read(named)? {
         let items = match app.db.tenant(&own).await {
             Ok(row) => vec![show(row)],
             Err(berth_store::StoreError::NotFound(_)) => Vec::new(),

@@ -321,6 +321,9 @@ pub struct QueueArgs {
     /// Only jobs on this node.
     #[arg(short = 'w', long)]
     pub node: Option<String>,
+    /// For administrators of the platform: another tenant, or `all`.
+    #[arg(long)]
+    pub tenant: Option<String>,
     /// Most jobs to list.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
@@ -421,7 +424,7 @@ pub struct TokenArgs {
     /// platform_admin, tenant_admin, account_manager, user or viewer.
     #[arg(long = "role", value_delimiter = ',', default_value = "user")]
     pub roles: Vec<String>,
-    /// How long it is valid: 12h, 30d [default: 12h; with --join a day].
+    /// How long it is valid: 12h, 30d [default: 12h; with --join 1h].
     #[arg(long, value_name = "TIME")]
     pub valid: Option<String>,
 }
@@ -432,7 +435,7 @@ pub struct ShareArgs {
     pub account: Option<String>,
     #[arg(short, long)]
     pub user: Option<String>,
-    /// For administrators of the platform; all tenants if absent.
+    /// For administrators of the platform: another tenant, or `all`.
     #[arg(long)]
     pub tenant: Option<String>,
 }
@@ -447,7 +450,7 @@ pub struct PrioArgs {
     pub user: Option<String>,
     #[arg(short, long)]
     pub partition: Option<String>,
-    /// For administrators of the platform; all tenants if absent.
+    /// For administrators of the platform: another tenant, or `all`.
     #[arg(long)]
     pub tenant: Option<String>,
     /// Factors from 0 to 1, without their weights.

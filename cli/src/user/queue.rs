@@ -7,6 +7,11 @@ use super::client::Client;
 use super::table::{Table, duration, limit};
 use super::{open_states, print_data, text};
 
+/// Whose objects an administrator of the platform means: the service writes all tenants as `-`.
+pub fn tenant(named: Option<String>) -> Option<(&'static str, String)> {
+    named.map(|name| ("tenant", if name == "all" { "-".to_owned() } else { name }))
+}
+
 pub async fn queue(client: &Client, format: Format, args: QueueArgs) -> anyhow::Result<()> {
     let mut query: Vec<(&str, String)> = Vec::new();
     let states: Vec<String> =
@@ -17,6 +22,7 @@ pub async fn queue(client: &Client, format: Format, args: QueueArgs) -> anyhow::
     query.extend(args.partition.into_iter().map(|v| ("partition", v)));
     query.extend(args.name.map(|v| ("name", v)));
     query.extend(args.node.map(|v| ("node", v)));
+    query.extend(tenant(args.tenant));
     query.push(("page_size", args.limit.clamp(1, 1000).to_string()));
     let jobs = client.list("/v1/jobs", &query, args.limit as usize).await?;
     if print_data(format, &jobs)? {
@@ -78,7 +84,7 @@ pub async fn queue(client: &Client, format: Format, args: QueueArgs) -> anyhow::
 }
 
 /// Indices as they are, or as many as fit on a line: `0,3,7,…`.
-fn abbreviated(indices: &str) -> String {
+pub fn abbreviated(indices: &str) -> String {
     const MOST: usize = 64;
     match indices.get(..MOST).filter(|_| indices.len() > MOST) {
         Some(start) => format!("{},…", start.rsplit_once(',').map_or(start, |(whole, _)| whole)),

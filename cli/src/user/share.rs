@@ -4,12 +4,13 @@ use serde_json::Value;
 
 use super::args::{Format, PrioArgs, ShareArgs};
 use super::client::Client;
+use super::queue::tenant;
 use super::table::Table;
 use super::{print_data, text};
 
 pub async fn share(client: &Client, format: Format, args: ShareArgs) -> anyhow::Result<()> {
     let mut query: Vec<(&str, String)> = Vec::new();
-    query.extend(args.tenant.map(|v| ("tenant", v)));
+    query.extend(tenant(args.tenant));
     query.extend(args.account.map(|v| ("account", v)));
     query.extend(args.user.map(|v| ("user", v)));
     let shares = client.get("/v1/shares", &query).await?;
@@ -41,7 +42,7 @@ fn fraction(value: &Value) -> String {
 
 pub async fn prio(client: &Client, format: Format, args: PrioArgs) -> anyhow::Result<()> {
     let mut query: Vec<(&str, String)> = Vec::new();
-    query.extend(args.tenant.map(|v| ("tenant", v)));
+    query.extend(tenant(args.tenant));
     query.extend(args.account.map(|v| ("account", v)));
     query.extend(args.user.map(|v| ("user", v)));
     query.extend(args.partition.map(|v| ("partition", v)));

@@ -43,6 +43,16 @@ pub async fn show(client: &Client, format: Format, what: &str) -> anyhow::Result
     Ok(())
 }
 
+/// How many tasks an array has, and what has become of them.
+fn tasks(array: &Value) -> String {
+    let Some(all) = array["tasks"].as_u64() else { return String::new() };
+    let mut words = vec![all.to_string()];
+    words.extend(array["pending_tasks"].as_u64().map(|count| format!("{count} wait")));
+    words.extend(array["throttle"].as_u64().map(|most| format!("at most {most} at once")));
+    words.extend(array["cancelled"].as_str().map(|indices| format!("cancelled: {}", super::queue::abbreviated(indices))));
+    words.join(", ")
+}
+
 fn print_job(job: &Value) {
     println!("Job {} ({}) of {} in {}", text(job, "name_ref"), text(job, "name"), text(job, "user"), text(job, "account"));
     // What could not be launched has no code of its own.
@@ -51,6 +61,7 @@ fn print_job(job: &Value) {
         ("State", text(job, "state")),
         ("Reason", text(job, "reason")),
         ("Waits for", reasons(job)),
+        ("Tasks", tasks(&job["array"])),
         ("Partition", text(job, "partition")),
         ("QOS", text(job, "qos")),
         ("Priority", text(job, "priority")),

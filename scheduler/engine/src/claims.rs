@@ -99,6 +99,7 @@ impl Pass<'_> {
                 for_job: queued.job,
                 nodes: theirs.iter().filter(|node| gets.contains(node)).cloned().collect(),
                 at: timestamp(victim.kill_at),
+                reclaimed: victim.is_reclaimed,
             });
             self.shorten(victim.job, &theirs, victim.kill_at);
         }

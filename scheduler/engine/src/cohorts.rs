@@ -138,17 +138,32 @@ impl Pool {
             let lent: u64 = others().map(|(other, held)| other.quota.lends(tres, *held)).sum();
             let borrowed: u64 = others().map(|(other, held)| other.quota.borrows(tres, *held)).sum();
             let over = (borrowed + beyond).saturating_sub(lent);
-            (over > 0).then(|| {
-                let own_borrows = self.own().quota.borrows(tres, held[self.member]);
-                let have = format!("{} of {lent} {tres} that others lend are borrowed", borrowed + own_borrows);
-                let guaranteed = self.own().quota.guaranteed(tres);
-                let need = format!("{asked} {tres}, which makes {beyond} beyond the {guaranteed} of {}", self.own().tenant);
-                (cohort.scope, self.verdict(ledger, tres, have, need, over, now))
-            })
+            if over == 0 {
+                return None;
+            }
+            let guaranteed = self.own().quota.guaranteed(tres);
+            let need = format!("{asked} {tres}, which makes {beyond} beyond the {guaranteed} of {}", self.own().tenant);
+            let most: u64 = others().map(|(other, _)| other.quota.lends(tres, 0)).sum();
+            let alone = self.own().quota.borrows(tres, asked);
+            let verdict = self.say().need(need);
+            if alone > most {
+                let verdict = verdict.have(format!("the others never lend more than {most} {tres}"));
+                let advice = "ask for less, or ask an administrator to raise the quota or what others lend";
+                return Some((cohort.scope, verdict.advice(advice)));
+            }
+            let all = borrowed + self.own().quota.borrows(tres, held[self.member]);
+            let verdict = verdict.have(format!("the others lend {lent} {tres} now, and {all} are borrowed"));
+            Some((cohort.scope, self.held_by(verdict, ledger, tres, over, now)))
         })
     }
 
-    fn verdict(&self, ledger: &mut Ledger, tres: &Tres, have: String, need: String, over: u64, now: Micros) -> Verdict {
+    fn say(&self) -> Verdict {
+        let rule = "tenants borrow together no more than the others of their cohort lend";
+        say("cohort_quota", rule, format!("cohort/{}", self.cohort.name))
+    }
+
+    /// Names those who borrow, and when enough of it has come back.
+    fn held_by(&self, verdict: Verdict, ledger: &mut Ledger, tres: &Tres, over: u64, now: Micros) -> Verdict {
         let borrowers: Vec<ScopeId> = self
             .cohort
             .members
@@ -159,8 +174,7 @@ impl Pool {
         let of_borrower = |scopes: &[ScopeId]| scopes.iter().any(|scope| borrowers.contains(scope));
         let (holders, clears) =
             ledger.freed(self.cohort.scope, over, |run| if of_borrower(&run.scopes) { run.count(tres) } else { 0 }, now);
-        let rule = "tenants borrow together no more than the others of their cohort lend";
-        let verdict = say("cohort_quota", rule, format!("cohort/{}", self.cohort.name)).have(have).need(need).holders(holders);
+        let verdict = verdict.holders(holders);
         let verdict = verdict.advice("nothing to do: it may start when borrowed resources come back; a smaller job may start sooner");
         match clears.filter(|at| *at < NEVER) {
             Some(at) => verdict.clears(timestamp(at.max(now))),

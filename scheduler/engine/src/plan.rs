@@ -58,6 +58,9 @@ pub struct Preemption {
     pub nodes: Vec<NodeName>,
     /// End of its grace.
     pub at: Timestamp,
+    /// The other job's tenant takes back what it has lent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reclaimed: bool,
 }
 
 /// Nodes that a pending job has got by preemption.

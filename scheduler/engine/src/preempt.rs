@@ -85,11 +85,10 @@ fn candidates(ground: &Ground<'_>, job: &JobSnapshot, fit: &Fit) -> (Vec<Placed>
     victims.sort_unstable_by_key(|(victim, _)| victim.cost);
     // Of a tenant that has borrowed no more than that is reclaimed, from the cheapest on.
     let mut reclaim = ground.reclaim.clone();
-    victims.retain(|(victim, _)| {
-        ground.rules.world.jobs.get(&victim.job).is_some_and(|entry| {
-            let other = &entry.job;
-            ground.rules.outranks(job, other) || charged(other).is_some_and(|held| reclaim.take(&other.tenant, held))
-        })
+    victims.retain_mut(|(victim, _)| {
+        let Some(other) = ground.rules.world.jobs.get(&victim.job).map(|entry| &entry.job) else { return false };
+        victim.is_reclaimed = !ground.rules.outranks(job, other);
+        !victim.is_reclaimed || charged(other).is_some_and(|held| reclaim.take(&other.tenant, held))
     });
     let mut held_by: HeldBy = BTreeMap::new();
     for (i, (_, nodes)) in victims.iter().enumerate() {

@@ -36,6 +36,8 @@ pub struct Victim {
     pub mode: PreemptMode,
     pub kill_at: Micros,
     pub cost: Cost,
+    /// It goes since its tenant has borrowed, not since it is of lower standing.
+    pub is_reclaimed: bool,
 }
 
 /// The rules of preemption at an instant.
@@ -105,7 +107,14 @@ impl<'a> Rules<'a> {
             PreemptMode::Requeue | PreemptMode::Cancel => PreemptMode::Cancel,
         };
         let cost = self.cost(job, attempt);
-        Some(Victim { job: job.id, attempt: attempt.number, mode, kill_at: self.now.saturating_add(self.grace(job)), cost })
+        Some(Victim {
+            job: job.id,
+            attempt: attempt.number,
+            mode,
+            kill_at: self.now.saturating_add(self.grace(job)),
+            cost,
+            is_reclaimed: false,
+        })
     }
 
     fn mode(&self, job: &JobSnapshot) -> PreemptMode {

@@ -104,7 +104,7 @@ fn written(plan: &Plan, jobs: &[JobSnapshot]) -> Vec<JobSnapshot> {
         let mut job = job.clone();
         if let Some(p) = plan.preemptions.iter().find(|p| p.victim == job.id) {
             job.state = JobState::Completing;
-            let preempted = Preempted { for_job: p.for_job, mode: p.mode, at: plan.now, kill_at: p.at };
+            let preempted = Preempted { for_job: p.for_job, mode: p.mode, at: plan.now, kill_at: p.at, reclaimed: p.reclaimed };
             job.attempt.as_mut().unwrap().preempted = Some(preempted);
         }
         job.claim = plan.claims.iter().find(|c| c.job == job.id).map(|c| c.claim.clone());
@@ -267,8 +267,15 @@ fn the_nodes_are_held_until_the_job_starts() {
     world.jobs(jobs.clone());
     let plan = world.plan();
     assert_eq!(victims(&plan), [1, 2]);
-    let expected =
-        Preemption { victim: JobId(1), attempt: 1, mode: PreemptMode::Requeue, for_job: JobId(9), nodes: vec![node_name(1)], at: at(30) };
+    let expected = Preemption {
+        victim: JobId(1),
+        attempt: 1,
+        mode: PreemptMode::Requeue,
+        for_job: JobId(9),
+        nodes: vec![node_name(1)],
+        reclaimed: false,
+        at: at(30),
+    };
     assert_eq!(plan.preemptions[0], expected);
     let claim = Claim { nodes: vec![node_name(1), node_name(2)], victims: vec![JobId(1), JobId(2)], ready_at: at(30) };
     assert_eq!((plan.claims.len(), &plan.claims[0].claim), (1, &claim));

@@ -67,7 +67,7 @@ fn a_tenant_borrows_what_the_others_lend_and_no_more() {
     assert_eq!(starts(&plan), [1, 2], "16 of its own, and 16 that acme lends");
     let held = verdict(&plan, 3);
     assert_eq!((held.code.as_str(), held.object.as_str(), planned(&plan, 3)), ("cohort_quota", "cohort/research", None));
-    assert_eq!(held.have.as_deref(), Some("16 of 16 cpu that others lend are borrowed"));
+    assert_eq!(held.have.as_deref(), Some("the others lend 16 cpu now, and 16 are borrowed"));
     assert_eq!(held.need.as_deref(), Some("16 cpu, which makes 32 beyond the 16 of beta"));
     assert_eq!(held.holders, ["job/1", "job/2"]);
     assert_eq!(held.clears_at, Some(at(60)));
@@ -94,6 +94,7 @@ fn the_guarantee_is_never_held_and_what_was_lent_comes_back() {
     let plan = world.plan();
     assert_eq!(starts(&plan), [3, 4]);
     assert_eq!(victims(&plan), [(2, 5)]);
+    assert!(plan.preemptions[0].reclaimed);
     assert_eq!(plan.preemptions[0].mode, PreemptMode::Requeue);
     assert_eq!(first_code(&plan, 5), "preempting");
     // With the fourth it would be beyond its 48, so nobody else gives way.
@@ -171,4 +172,12 @@ fn a_claim_counts_before_its_job_starts() {
     let plan = world.plan();
     assert!(victims(&plan).is_empty(), "{:?}", plan.preemptions);
     assert_eq!(plan.verdicts.iter().find(|v| v.job == JobId(3)).unwrap().verdicts[0].code, "preempting");
+}
+
+#[test]
+fn what_is_never_lent_is_said_to_be() {
+    let mut world = usual().with(JobSnapshot { tenant: name("beta"), ..job(1, shape(3, 16), 60) });
+    let plan = world.plan();
+    assert_eq!(verdict(&plan, 1).have.as_deref(), Some("the others never lend more than 16 cpu"));
+    assert!(verdict(&plan, 1).advice.as_deref().unwrap().starts_with("ask for less"));
 }

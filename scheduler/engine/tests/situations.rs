@@ -580,7 +580,7 @@ const SITUATIONS: &[Situation] = &[
         },
         code: "cohort_quota",
         object: "cohort/research",
-        advice: "nothing to do: it may start when borrowed resources come back; a smaller job may start sooner",
+        advice: "ask for less, or ask an administrator to raise the quota or what others lend",
         follow: |w| w.asked.shape.cpus_per_task = 1,
     },
 ];

@@ -131,7 +131,7 @@ async fn nobody_is_stopped_for_a_job_that_is_gone() {
     let now = Timestamp::now();
     let kill_at = now + SignedDuration::from_secs(5);
     let claim = Claim { nodes: vec![NodeName::new("n1").unwrap()], victims: vec![JobId(victim)], ready_at: kill_at };
-    let preempted = Preempted { for_job: JobId(urgent), mode: PreemptMode::Cancel, at: now, kill_at };
+    let preempted = Preempted { for_job: JobId(urgent), mode: PreemptMode::Cancel, at: now, kill_at, reclaimed: false };
     let victims = [NewVictim { job: JobId(victim), attempt: 1, preempted }];
     assert_eq!(cluster.db.commit_preemptions(lease.epoch(), &[(JobId(urgent), claim.clone())], &victims).await.unwrap(), 0);
     assert_eq!(cluster.state(victim).await, JobState::Running);

@@ -53,15 +53,21 @@ impl Db {
 
     /// Holds a pending job. `Conflict` if it is not pending.
     pub async fn hold_job(&self, job: u64, hold: Hold, by: &str) -> Result<(), StoreError> {
-        self.set_hold(job, Some(hold), by).await
+        self.set_hold(job, Some(hold), by, true).await
     }
 
     /// Releases a held job. An admin's hold is released only `as_admin`.
     pub async fn release_job(&self, job: u64, by: &str, as_admin: bool) -> Result<(), StoreError> {
-        let row: Option<(Option<String>, String)> =
-            sqlx::query_as("select hold, state from jobs where job_id = $1").bind(job as i64).fetch_optional(&self.pool).await?;
-        let (held, state) = row.ok_or_else(|| StoreError::NotFound(format!("job {job}")))?;
+        let row: Option<(Option<String>, String, bool)> = sqlx::query_as(
+            "select hold, state, exists (select from jobs t where t.array_job_id = $1 and t.state = 'pending' and t.hold is not null)
+             from jobs where job_id = $1",
+        )
+        .bind(job as i64)
+        .fetch_optional(&self.pool)
+        .await?;
+        let (held, state, are_tasks_held) = row.ok_or_else(|| StoreError::NotFound(format!("job {job}")))?;
         match held.as_deref() {
+            None if are_tasks_held => self.set_hold(job, None, by, as_admin).await,
             None if state == "pending" => Ok(()),
             None => Err(wrong_state(job, &state, "pending")),
             Some("admin") if !as_admin => Err(StoreError::Conflict {
@@ -69,19 +75,22 @@ impl Db {
                 detail: format!("job {job} is held by an administrator"),
                 help: "ask an administrator of your tenant to release it".to_owned(),
             }),
-            Some(_) => self.set_hold(job, None, by).await,
+            Some(_) => self.set_hold(job, None, by, as_admin).await,
         }
     }
 
-    async fn set_hold(&self, job: u64, hold: Option<Hold>, by: &str) -> Result<(), StoreError> {
+    /// Only `as_admin` an administrator's hold is changed.
+    async fn set_hold(&self, job: u64, hold: Option<Hold>, by: &str, as_admin: bool) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
         settle::lock_jobs(&mut tx, &[job as i64]).await?;
         // Tasks that wait outside of their array's row (they were split off, or run again) are held with it.
         let changed: Vec<i64> = sqlx::query_scalar(
-            "update jobs set hold = $2, version = version + 1 where (job_id = $1 or array_job_id = $1) and state = 'pending' returning job_id",
+            "update jobs set hold = $2, version = version + 1 where (job_id = $1 or array_job_id = $1) and state = 'pending'
+                 and ($3 or hold is distinct from 'admin') returning job_id",
         )
         .bind(job as i64)
         .bind(hold.map(Hold::as_str))
+        .bind(as_admin)
         .fetch_all(&mut *tx)
         .await?;
         if changed.is_empty() {

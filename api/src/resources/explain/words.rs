@@ -1,5 +1,6 @@
 //! Verdicts as sentences.
 
+use berth_model::state::JobState;
 use berth_model::verdict::{JobVerdict, Verdict};
 
 /// All that a plan says of a job, in a sentence or two.
@@ -9,6 +10,27 @@ pub fn summary(verdict: &JobVerdict) -> String {
         summary.push_str(&format!(" Planned to start at {} on {}.", planned.at, planned.nodes));
     }
     summary
+}
+
+/// A state as people say it.
+pub fn it_is(state: JobState) -> &'static str {
+    match state {
+        JobState::Pending => "It waits",
+        JobState::Allocated => "It has its nodes and starts",
+        JobState::Running => "It runs",
+        JobState::Suspended => "It is suspended",
+        JobState::Completing => "It is ending",
+        JobState::Completed => "It has completed",
+        JobState::Failed => "It has failed",
+        JobState::Cancelled => "It was cancelled",
+        JobState::Timeout => "It ran into its time limit",
+        JobState::OutOfMemory => "It ran out of memory",
+        JobState::NodeFail => "It ended as its node failed",
+        JobState::Preempted => "It was preempted",
+        JobState::Deadline => "It missed its deadline",
+        JobState::LaunchFailed => "It could not be launched",
+        JobState::BootFail => "Its nodes did not come up",
+    }
 }
 
 /// The reason in a sentence: who or what is waited for.
@@ -25,7 +47,7 @@ pub fn headline(verdict: &Verdict) -> String {
         "begin_time" => format!("It waits for its begin time{until}."),
         "launch_backoff" => format!("It waits{until} before it starts again."),
         "array_throttle" => format!("It waits for other tasks of its array to end ({need}).").replace(" ()", ""),
-        "preempting" => format!("It waits for {holders} to end, which it preempted{until}; its nodes are held for it."),
+        "preempting" => format!("It preempted {holders} and waits{until} at the latest; its nodes are held for it."),
         "priority" if !holders.is_empty() => format!("It waits behind {holders}, planned ahead of it."),
         "resources" if !holders.is_empty() => {
             let uses = if verdict.holders.len() == 1 { "uses" } else { "use" };
@@ -67,6 +89,8 @@ fn there(have: &str) -> String {
 pub fn past(headline: &str) -> String {
     let words = [
         ("It waits", "it waited"),
+        ("It preempted", "it preempted"),
+        (" and waits until", " and waited until"),
         ("It is held", "it was held"),
         ("It cannot start", "it could not start"),
         ("It stays", "it stayed"),

@@ -178,7 +178,7 @@ impl World {
         for p in &plan.preemptions {
             let victim = self.running.get_mut(&p.victim).expect("only what runs is preempted");
             victim.state = JobState::Completing;
-            let preempted = Preempted { for_job: p.for_job, mode: p.mode, at: plan.now, kill_at: p.at };
+            let preempted = Preempted { for_job: p.for_job, mode: p.mode, at: plan.now, kill_at: p.at, reclaimed: p.reclaimed };
             victim.attempt.as_mut().expect("it runs").preempted = Some(preempted);
             told.push(victim.clone());
         }
