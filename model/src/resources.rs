@@ -123,6 +123,9 @@ pub struct ResourceRequest {
     pub gpus_per_task: Option<Gpus>,
     /// Whole nodes, shared with nobody.
     pub exclusive: bool,
+    /// Nodes shared with nobody but jobs of the same user that ask for this too. The job holds what it asks for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub exclusive_user: bool,
 }
 
 /// How memory is asked for.
@@ -160,6 +163,9 @@ pub struct Shape {
     pub memory: MemoryDemand,
     pub gpus: GpuDemand,
     pub exclusive: bool,
+    /// No other job is on its nodes, but those of the same user that are so too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exclusive_user: bool,
 }
 
 impl Shape {
@@ -253,6 +259,8 @@ impl ResourceRequest {
             memory,
             gpus,
             exclusive: self.exclusive,
+            // Whole nodes are shared with nobody at all.
+            exclusive_user: self.exclusive_user && !self.exclusive,
         }
     }
 }

@@ -110,6 +110,7 @@ pub(super) fn example(long: &str) -> String {
         "mem" | "mem-per-cpu" | "mem-per-gpu" => "64G",
         "gpus" | "gpus-per-node" => "h100:8",
         "gpus-per-task" => "1",
+        "exclusive" => "user",
         "gres" => "gpu:h100:8",
         "time" | "time-min" => "1:30:00",
         "begin" => "2026-01-31T08:00",

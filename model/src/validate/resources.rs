@@ -18,6 +18,14 @@ pub(super) fn check_resources(spec: &JobSpec, faults: &mut Faults) {
     check_counts(request, faults);
     check_memory(request, faults);
     check_gpu_counts(request, faults);
+    if request.exclusive && request.exclusive_user {
+        faults.add(
+            "exclusive_contradictory",
+            "resources.exclusive_user",
+            "whole nodes are shared with nobody, not even with jobs of the same user",
+            "keep exclusive for whole nodes, or exclusive_user for nodes without other users",
+        );
+    }
     // Contradictions are looked for among numbers that make sense each by itself.
     if faults.0.len() == found_before {
         let shape = request.shape(MemoryDemand::WholeNode);

@@ -82,6 +82,11 @@ pub fn ground(fleet: &Fleet, filling: &Filling, candidates: &Candidates) -> Grou
     if !required.is_empty() {
         have.push_str(&format!("; of these {} on {}, which it must have", free_of(required), names(fleet, required)));
     }
+    let is_shared = |at: &&NodeIdx| fleet.holdings(**at).iter().any(|holding| holding.sharer.is_some());
+    let shared = candidates.usable.iter().filter(is_shared).count();
+    if shared > 0 {
+        have.push_str(&format!("; {} for one user's jobs alone", counted(shared as u64, "node")));
+    }
     // Those on nodes that it must have come first. A gang has an end on each node; the first few ends of all may be one job's.
     let mut ends: Vec<(bool, Micros, JobId)> = Vec::new();
     for at in &candidates.usable {
@@ -190,7 +195,11 @@ pub fn words(shape: &Shape) -> String {
         MemoryDemand::PerCpu(bytes) => format!(", {bytes} of memory a CPU"),
         MemoryDemand::PerGpu(bytes) => format!(", {bytes} of memory a GPU"),
     };
-    let whole = if shape.exclusive { ", whole nodes" } else { "" };
+    let whole = match () {
+        () if shape.exclusive => ", whole nodes",
+        () if shape.exclusive_user => ", nodes shared with no other user",
+        () => "",
+    };
     format!("{nodes}, {tasks}{memory}{gpus}{whole}")
 }
 

@@ -172,6 +172,7 @@ mod tests {
                 memory: MemoryDemand::PerNode(Bytes(0)),
                 gpus: GpuDemand::None,
                 exclusive: false,
+                exclusive_user: false,
             },
             time_limit: minutes * 60,
             submit_time: jiff::Timestamp::UNIX_EPOCH,

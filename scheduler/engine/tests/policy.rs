@@ -80,6 +80,7 @@ fn job(id: u64, nodes: u32, cpus: u32, gpus: u32, minutes: u64) -> JobSnapshot {
             memory: MemoryDemand::PerNode(Bytes(1 << 30)),
             gpus: if gpus > 0 { GpuDemand::PerNode(Gpus { kind: None, count: gpus }) } else { GpuDemand::None },
             exclusive: false,
+            exclusive_user: false,
         },
         time_limit: minutes * 60,
         submit_time: noon(),

@@ -65,6 +65,7 @@ fn job(id: u64, nodes: u32, cpus: u32) -> JobSnapshot {
             memory: MemoryDemand::PerNode(Bytes(1 << 20)),
             gpus: GpuDemand::None,
             exclusive: false,
+            exclusive_user: false,
         },
         time_limit: 3600,
         submit_time: at(id as i64 - 100),

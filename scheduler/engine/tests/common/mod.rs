@@ -69,6 +69,7 @@ pub fn shape(nodes: u32, cpus: u32) -> Shape {
         memory: MemoryDemand::PerCpu(Bytes(GIB)),
         gpus: GpuDemand::None,
         exclusive: false,
+        exclusive_user: false,
     }
 }
 
