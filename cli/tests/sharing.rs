@@ -52,5 +52,21 @@ async fn a_users_jobs_share_a_node_that_others_keep_off() {
     assert!(told.status.success() && String::from_utf8_lossy(&told.stderr).contains("never given to two jobs"), "{told:?}");
     let both = json!({ "command": ["true"], "resources": { "exclusive": true, "exclusive_user": true } });
     let (status, problem) = stack.call("POST", "/v1/jobs", &ann, Some(both)).await;
-    assert_eq!((status, &problem["errors"][0]["code"]), (422, &json!("exclusive_contradictory")), "{problem:#}");
+    assert!(status == 422 && problem.to_string().contains("exclusive_contradictory"), "{problem:#}");
+    // No node has so many sockets.
+    let wide = stack.submit(&ann, &script("-B 64:1", "true"));
+    let path = format!("/v1/jobs/{wide}/explain");
+    let why = async || stack.call("GET", &path, &ann, None).await.1["verdicts"][0].clone();
+    until("it hears of the sockets", async || why().await["code"] == "shape_unsatisfiable").await;
+    assert!(why().await["need"].as_str().unwrap_or("").contains("64 sockets at least of 1 core at least"));
+
+    // What is filled first is for administrators to say.
+    let root = stack.token("root", "acme", "platform_admin");
+    assert!(stack.berth(&root, &["nodes", "set", "n1", "--weight=9", "--features=ib,rack1"]).status.success());
+    let table = String::from_utf8_lossy(&stack.berth(&ann, &["-o", "wide", "nodes"]).stdout).into_owned();
+    assert!(table.contains("WEIGHT") && table.contains("ib,rack1"), "{table}");
+    let last = stack.submit(&ann, &script("-c 1", "true"));
+    stack.until_state(&ann, last, "completed").await;
+    assert_eq!(nodes(&ann, last).await, "n2");
+    assert!(!stack.berth(&ann, &["nodes", "set", "n1", "--weight=1"]).status.success(), "not for users");
 }

@@ -216,6 +216,10 @@ impl Draft {
                     "nothing to do: jobs share nodes unless they say --exclusive",
                 );
             }
+            "sockets-per-node" => resources.sockets_per_node = Some(values::count(text)?),
+            "cores-per-socket" => resources.cores_per_socket = Some(values::count(text)?),
+            "extra-node-info" => (resources.sockets_per_node, resources.cores_per_socket) = values::sockets(text)?,
+            "hint" => values::hint(text)?,
             "gres" => {
                 let (gpus, others) = values::gres(text)?;
                 resources.gpus_per_node = gpus.or(resources.gpus_per_node.take());

@@ -129,6 +129,19 @@ fn nodes_are_shared_as_the_last_word_says() {
 }
 
 #[test]
+fn nodes_are_built_as_was_asked() {
+    for (directive, sockets) in [
+        ("-B 2", (Some(2), None)),
+        ("-B 2:32", (Some(2), Some(32))),
+        ("-B *:32 --hint=multithread", (None, Some(32))),
+        ("--sockets-per-node=4 --cores-per-socket=8", (Some(4), Some(8))),
+    ] {
+        let resources = parsed(&format!("#SBATCH {directive}")).spec.resources;
+        assert_eq!((resources.sockets_per_node, resources.cores_per_socket), sockets, "{directive}");
+    }
+}
+
+#[test]
 fn the_command_line_wins() {
     let overrides = [("time", "5"), ("-n", "3"), ("--mem-per-cpu", "1G")].map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
     let text = script("#SBATCH --time=90 -n 9 --mem=4G");
@@ -179,6 +192,11 @@ fn every_bad_directive_has_its_line_option_and_example() {
         ("--mem=1G --mem-per-cpu=1G", "memory_contradictory", "--mem-per-cpu"),
         ("--mem-per-gpu=1G", "memory_per_gpu_without_gpus", "--mem-per-gpu"),
         ("--cpus-per-gpu=4", "cpus_per_gpu_without_gpus", "--cpus-per-gpu"),
+        ("-B 2:32:1", "invalid_value", "--extra-node-info"),
+        ("--hint=nomultithread", "invalid_value", "--hint"),
+        ("--threads-per-core=1", "unsupported_option", "--threads-per-core"),
+        ("--ntasks-per-core=1", "unsupported_option", "--ntasks-per-core"),
+        ("--sockets-per-node=0", "invalid_value", "--sockets-per-node"),
         ("--exclusive=mcs", "invalid_value", "--exclusive"),
         ("--exclusive=topo", "invalid_value", "--exclusive"),
         ("-t 1:2:3:4", "invalid_value", "--time"),

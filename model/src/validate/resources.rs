@@ -41,6 +41,8 @@ fn check_counts(request: &ResourceRequest, faults: &mut Faults) {
         ("tasks", request.tasks, MAX_TASKS, 32),
         ("tasks_per_node", request.tasks_per_node, MAX_TASKS, 8),
         ("cpus_per_task", request.cpus_per_task, MAX_CPUS_PER_TASK, 16),
+        ("sockets_per_node", request.sockets_per_node, MAX_CPUS_PER_TASK, 2),
+        ("cores_per_socket", request.cores_per_socket, MAX_CPUS_PER_TASK, 32),
     ] {
         if let Some(count) = count.filter(|n| *n == 0 || *n > most) {
             faults.add(

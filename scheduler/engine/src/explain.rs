@@ -1,7 +1,7 @@
 //! Explanations: turning what a pass met into verdicts with objects, amounts, holders and advice.
 
 use berth_model::event::JobSnapshot;
-use berth_model::resources::{GpuDemand, Gpus, MemoryDemand, Shape};
+use berth_model::resources::{GpuDemand, Gpus, MemoryDemand, Shape, Sockets};
 use berth_model::verdict::{PlannedStart, Verdict};
 use berth_model::{JobId, Name, hostlist};
 use jiff::Timestamp;
@@ -200,7 +200,18 @@ pub fn words(shape: &Shape) -> String {
         () if shape.exclusive_user => ", nodes shared with no other user",
         () => "",
     };
-    format!("{nodes}, {tasks}{memory}{gpus}{whole}")
+    format!("{nodes}, {tasks}{memory}{gpus}{whole}{}", built(shape.sockets))
+}
+
+/// `, 2 sockets at least of 32 cores at least`.
+fn built(sockets: Sockets) -> String {
+    let cores = || counted(u64::from(sockets.cores), "core");
+    match sockets {
+        Sockets { count: 0, cores: 0 } => String::new(),
+        Sockets { count: 0, .. } => format!(", sockets of {} at least", cores()),
+        Sockets { count, cores: 0 } => format!(", {} at least", counted(count.into(), "socket")),
+        Sockets { count, .. } => format!(", {} at least of {} at least", counted(count.into(), "socket"), cores()),
+    }
 }
 
 /// `4 GPUs`, `2 h100 GPUs`.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use berth_model::node::Node;
 use berth_model::policy::Partition;
 use berth_model::reservation::{Reservation, ReservedShare};
-use berth_model::resources::NodeAllocation;
+use berth_model::resources::{NodeAllocation, Sockets};
 use berth_model::{JobId, Name, NodeName, hostlist};
 
 use crate::amount::{Amount, Micros, SLOTS, micros};
@@ -29,6 +29,7 @@ pub struct Class {
     pub features: BTreeSet<String>,
     pub partitions: BTreeSet<Name>,
     pub weight: u32,
+    pub sockets: Sockets,
     /// The reservation that these are views of.
     pub via: Option<Name>,
     /// Of views: they are not the whole nodes.
@@ -301,7 +302,8 @@ impl Fleet {
         }
         let partitions =
             self.memberships.iter().filter(|(_, m)| m.includes(&node.name, &node.features)).map(|(name, _)| name.clone()).collect();
-        Class { total, kinds, features: node.features.clone(), partitions, weight: node.filling_weight(), via: None, is_part: false }
+        let (weight, sockets) = (node.filling_weight(), node.inventory.built());
+        Class { total, kinds, features: node.features.clone(), partitions, weight, sockets, via: None, is_part: false }
     }
 
     pub fn class(&self, node: NodeIdx) -> &Class {

@@ -173,6 +173,7 @@ mod tests {
                 gpus: GpuDemand::None,
                 exclusive: false,
                 exclusive_user: false,
+                sockets: Default::default(),
             },
             time_limit: minutes * 60,
             submit_time: jiff::Timestamp::UNIX_EPOCH,

@@ -78,6 +78,9 @@ pub fn is_even_only(shape: &Shape, required: usize) -> bool {
 
 /// What a node of `class` must give for `share`; nothing if even a free one cannot.
 pub fn node_need(shape: &Shape, class: &Class, limits: NodeLimits, share: Share) -> Option<Amount> {
+    if shape.sockets.count > class.sockets.count || shape.sockets.cores > class.sockets.cores {
+        return None;
+    }
     let cpus = share.tasks.saturating_mul(shape.cpus_per_task).max(1);
     let (wanted, count) = gpus_on_node(shape, share);
     let mut need = Amount { memory: 0, cpus, gpus: [0; SLOTS] };

@@ -81,6 +81,7 @@ fn job(id: u64, nodes: u32, cpus: u32, gpus: u32, minutes: u64) -> JobSnapshot {
             gpus: if gpus > 0 { GpuDemand::PerNode(Gpus { kind: None, count: gpus }) } else { GpuDemand::None },
             exclusive: false,
             exclusive_user: false,
+            sockets: Default::default(),
         },
         time_limit: minutes * 60,
         submit_time: noon(),

@@ -66,6 +66,7 @@ fn job(id: u64, nodes: u32, cpus: u32) -> JobSnapshot {
             gpus: GpuDemand::None,
             exclusive: false,
             exclusive_user: false,
+            sockets: Default::default(),
         },
         time_limit: 3600,
         submit_time: at(id as i64 - 100),

@@ -4,9 +4,9 @@ mod common;
 
 use berth_model::Bytes;
 use berth_model::event::{Event, JobSnapshot};
-use berth_model::resources::{MemoryDemand, Shape};
+use berth_model::resources::{MemoryDemand, Shape, Sockets};
 use berth_model::tres::Tres;
-use common::{GIB, World, at, first_code, gpus_per_node, job, name, planned, running, shape, verdict};
+use common::{GIB, World, at, first_code, gpus_per_node, job, name, node, planned, running, shape, verdict};
 
 fn alone(id: u64, cpus: u32, minutes: u64) -> JobSnapshot {
     job(id, Shape { exclusive_user: true, ..shape(1, cpus) }, minutes)
@@ -94,5 +94,30 @@ fn whole_nodes_have_all_cpus_and_gpus_and_the_memory_that_was_asked_for() {
         assert_eq!((given.cpus.len(), given.gpus.len(), given.memory_bytes), (16, 8, Bytes(gib * GIB)), "{memory:?}");
         assert_eq!(plan.starts[0].charge.tres[&Tres::Mem], gib * 1024);
         assert_eq!(planned(&plan, 2), Some(at(60)));
+    }
+}
+
+#[test]
+fn nodes_have_the_sockets_and_cores_that_were_asked_for() {
+    // Nodes here have two sockets of eight cores; the third has one of sixteen, and the fourth two of four with two threads each.
+    for (sockets, starts_on) in [
+        (Sockets { count: 2, cores: 0 }, Some("n1")),
+        (Sockets { count: 2, cores: 8 }, Some("n1")),
+        (Sockets { count: 0, cores: 9 }, Some("n3")),
+        (Sockets { count: 2, cores: 9 }, None),
+    ] {
+        let mut world = World::nodes(2, 8);
+        for (number, inventory) in [(3, (1, 1)), (4, (2, 2))] {
+            let mut other = node(number, 8);
+            (other.inventory.sockets, other.inventory.threads_per_core) = inventory;
+            world.0.apply(Event::Node(Box::new(other)));
+        }
+        let mut world = world.with(job(1, Shape { sockets, ..shape(1, 1) }, 60));
+        let plan = world.plan();
+        assert_eq!(starts(&plan).first().map(|(_, node)| node.as_str()), starts_on, "{sockets:?}");
+        if starts_on.is_none() {
+            assert_eq!(first_code(&plan, 1), "shape_unsatisfiable");
+            assert!(verdict(&plan, 1).need.as_deref().unwrap().ends_with("2 sockets at least of 9 cores at least"));
+        }
     }
 }

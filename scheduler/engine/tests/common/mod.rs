@@ -70,6 +70,7 @@ pub fn shape(nodes: u32, cpus: u32) -> Shape {
         gpus: GpuDemand::None,
         exclusive: false,
         exclusive_user: false,
+        sockets: Default::default(),
     }
 }
 

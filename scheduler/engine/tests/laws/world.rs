@@ -124,6 +124,7 @@ pub fn job(id: u64, ask: &Ask) -> JobSnapshot {
             gpus: if ask.gpus > 0 { GpuDemand::PerNode(Gpus { kind, count: ask.gpus }) } else { GpuDemand::None },
             exclusive: ask.is_exclusive,
             exclusive_user: false,
+            sockets: Default::default(),
         },
         time_limit: ask.minutes * 60,
         submit_time: at(id as i64 - 10_000),
