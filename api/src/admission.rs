@@ -9,7 +9,7 @@ use berth_model::association::{AssociationKey, Terms};
 use berth_model::dependency::Condition;
 use berth_model::job::{JobKind, JobSpec};
 use berth_model::license::{License, LicenseCounts, parse_licenses};
-use berth_model::policy::{Partition, Qos};
+use berth_model::policy::{Partition, Policy, Qos};
 use berth_model::resources::{MemoryDemand, ResourceRequest, Shape};
 use berth_model::state::{Hold, PartitionState};
 use berth_model::validate::Choice;
@@ -108,6 +108,7 @@ fn build(rules: &Rules, chain: &[(AssociationKey, Terms)], owner: &Owner<'_>, ac
     let reservations = choose_reservations(rules, owner, &account, time_limit, &spec)?;
     let licenses = spec.licenses.as_deref().map(|text| choose_licenses(&rules.licenses, text)).transpose()?.unwrap_or_default();
     let array = spec.array.as_deref().map(str::parse::<ArraySpec>).transpose()?;
+    check_array(&rules.policy, array.as_ref())?;
     let mut is_singleton = false;
     let mut dependencies = Vec::new();
     for text in &spec.dependencies {
@@ -334,6 +335,18 @@ fn choose_time_limit(partition: &Partition, limits: &Limits, shape: &Shape, spec
             format!("ask for at most {most} s ({})", berth_model::amount::format_time_limit(most)),
         )),
         _ => Ok(limit),
+    }
+}
+
+/// Source: MaxArraySize in the slurm.conf manual.
+fn check_array(policy: &Policy, array: Option<&ArraySpec>) -> Result<(), Fault> {
+    let size = policy.max_array_size;
+    match array.and_then(|array| array.indices.last()).filter(|last| *last >= size) {
+        Some(last) => {
+            let help = format!("the highest index of this cluster's arrays is {0}; for example 0-{0}", size - 1);
+            Err(Fault::new("array_too_large", "array", format!("the index {last} is too high"), help))
+        }
+        None => Ok(()),
     }
 }
 

@@ -1,13 +1,13 @@
 //! What admission must know of policy and people, cached for a second: a submission must not cost a query for each of these.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use berth_model::NodeName;
 use berth_model::association::{AssociationKey, Terms};
 use berth_model::license::License;
 use berth_model::policy::{Partition, Policy, Qos};
+use berth_model::{NodeName, hostlist};
 use berth_store::reservations::ReservationRow;
 use berth_store::{Db, StoreError};
 
@@ -64,7 +64,11 @@ pub struct Catalog {
     members: moka::future::Cache<(String, String), Arc<Membership>>,
     tenants: moka::future::Cache<String, bool>,
     chains: moka::future::Cache<AssociationKey, Arc<Chain>>,
+    planned: Mutex<Option<(Instant, Arc<HashSet<NodeName>>)>>,
 }
+
+/// Pending jobs whose planned nodes are shown as such, those that start soonest.
+const MOST_PLANNED: i64 = 1000;
 
 /// What a user of an account was given, and all above it.
 type Chain = Vec<(AssociationKey, Terms)>;
@@ -74,7 +78,7 @@ impl Catalog {
         let members = moka::future::Cache::builder().max_capacity(100_000).time_to_live(FRESH).build();
         let tenants = moka::future::Cache::builder().max_capacity(10_000).time_to_live(FRESH).build();
         let chains = moka::future::Cache::builder().max_capacity(100_000).time_to_live(FRESH).build();
-        Catalog { db, rules: Mutex::default(), members, tenants, chains }
+        Catalog { db, rules: Mutex::default(), members, tenants, chains, planned: Mutex::default() }
     }
 
     pub async fn rules(&self) -> Result<Arc<Rules>, StoreError> {
@@ -94,6 +98,19 @@ impl Catalog {
         let rules = Arc::new(Rules { partitions, qos, policy: self.db.policy().await?.value, licenses, reservations, reserved });
         *self.rules.lock().expect("no panic while the lock is held") = Some((Instant::now(), rules.clone()));
         Ok(rules)
+    }
+
+    /// Nodes that pending jobs are planned to start on.
+    pub async fn planned(&self) -> Result<Arc<HashSet<NodeName>>, StoreError> {
+        if let Some((at, planned)) = &*self.planned.lock().expect("no panic while the lock is held")
+            && at.elapsed() < FRESH
+        {
+            return Ok(planned.clone());
+        }
+        let lists = self.db.planned_nodes(MOST_PLANNED).await?;
+        let planned: Arc<HashSet<NodeName>> = Arc::new(lists.iter().flat_map(|list| hostlist::expand(list).unwrap_or_default()).collect());
+        *self.planned.lock().expect("no panic while the lock is held") = Some((Instant::now(), planned.clone()));
+        Ok(planned)
     }
 
     /// Policy was changed through this replica: look again at once.

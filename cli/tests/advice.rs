@@ -175,7 +175,8 @@ async fn a_change_reaches_nothing_that_a_submission_could_not() {
     stack.until_state(&ann, id, "running").await;
     for (patch, status, code) in [
         (json!({ "partition": main }), 409, "wrong_state"),
-        (json!({ "resources": { "nodes": 2 } }), 409, "wrong_state"),
+        (json!({ "resources": { "cpus_per_task": 1 } }), 409, "wrong_state"),
+        (json!({ "resources": { "nodes": 2 } }), 422, "job_cannot_grow"),
         (json!({ "time_limit_seconds": 3600 }), 409, "time_limit_extension"),
     ] {
         let (got, problem) = stack.call("PATCH", &path, &ann, Some(patch.clone())).await;

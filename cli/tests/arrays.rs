@@ -96,3 +96,65 @@ async fn short_tasks_under_a_throttle_meet_no_deadlock() {
     let log = std::fs::read_to_string(stack.path("postgres/postgres.log")).unwrap();
     assert!(!log.contains("deadlock"), "{log}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_array_of_a_million_is_cancelled_and_throttled_as_one() {
+    let (stack, token) = stack().await;
+    let array = submit(&stack, &token, json!({ "command": ["sleep", "60"], "array": "0-999999%3" })).await;
+    let pending = async || stack.job(&token, array).await["array"]["pending"].clone();
+    until("three tasks run", async || pending().await == "3-999999").await;
+    let cancel = stack.berth(&token, &["cancel", &format!("{array}_[5-900000]")]);
+    assert_eq!(String::from_utf8_lossy(&cancel.stdout), format!("Job {array}_[5-900000] cancelled\n"));
+    let queue = stack.berth(&token, &["queue"]);
+    let queue = String::from_utf8_lossy(&queue.stdout).into_owned();
+    assert!(queue.contains(&format!("{array}_[3-4,900001-999999%3]")), "{queue}");
+    let job = stack.job(&token, array).await;
+    let tasks = |field: &str| job["array"][field].clone();
+    assert_eq!((tasks("tasks"), tasks("pending_tasks"), tasks("cancelled")), (json!(1_000_000), json!(100_001), json!("5-900000")));
+    assert_eq!(state(&stack, &token, &format!("{array}_7")).await, "cancelled");
+    assert_eq!(state(&stack, &token, &format!("{array}_1")).await, "running");
+    let rows = stack.call("GET", &format!("/v1/jobs?array_job_id={array}"), &token, None).await.1;
+    assert_eq!(rows["items"].as_array().unwrap().len(), 3, "only tasks that run have rows");
+
+    let update = stack.berth(&token, &["update", &array.to_string(), "--array-throttle=4"]);
+    assert!(update.status.success(), "{}", String::from_utf8_lossy(&update.stderr));
+    until("a fourth task runs", async || pending().await == "4,900001-999999").await;
+    let job = stack.job(&token, array).await;
+    assert_eq!((&job["array"]["throttle"], &job["spec"]["array"]), (&json!(4), &json!("0-999999%4")));
+    let (status, answer) = stack.call("PATCH", &format!("/v1/jobs/{array}_1"), &token, Some(json!({ "array_throttle": 1 }))).await;
+    assert_eq!((status, answer["code"].as_str()), (422, Some("not_an_array")), "{answer}");
+
+    ask(&stack, &token, &format!("{array}_[0-3,900001-999999]"), "cancel").await;
+    ask(&stack, &token, &format!("{array}_4"), "cancel").await;
+    until("all of it has ended", async || state(&stack, &token, &array.to_string()).await == "cancelled").await;
+    // A task that was cancelled with others can still be waited for.
+    let (status, answer) =
+        stack.call("POST", "/v1/jobs", &token, Some(json!({ "command": ["true"], "dependencies": [format!("afterany:{array}_7")] }))).await;
+    assert_eq!(status, 201, "{answer}");
+    assert_eq!(state(&stack, &token, &format!("{array}_7")).await, "cancelled");
+    assert_eq!(stack.call("POST", &format!("/v1/jobs/{array}_[x]:cancel"), &token, Some(json!({}))).await.0, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_on_arrays_count_their_tasks() {
+    let (stack, token) = stack().await;
+    let admin = stack.token("root", "acme", "platform_admin");
+    let (status, answer) = stack.call("PATCH", "/v1/policy", &admin, Some(json!({ "max_array_size": 1000 }))).await;
+    assert_eq!(status, 200, "{answer}");
+    let array = async |indices: &str| {
+        let job = json!({ "command": ["true"], "array": indices, "hold": true, "resources": { "memory_per_node_bytes": 16 << 20 } });
+        let (status, answer) = stack.call("POST", "/v1/jobs", &token, Some(job)).await;
+        (status, answer["code"].as_str().map(str::to_owned), answer["job_id"].as_u64())
+    };
+    until("the policy is known", async || array("1000").await.0 == 422).await;
+    assert_eq!(array("0-1000").await.1.as_deref(), Some("array_too_large"));
+    let (status, answer) = stack.call("PATCH", "/v1/qos/normal", &admin, Some(json!({ "max_submit_jobs_per_user": 500 }))).await;
+    assert_eq!(status, 200, "{answer}");
+    until("the limit is known", async || array("0-999").await.0 == 422).await;
+    let first = array("0-998:2").await;
+    assert_eq!(first.0, 201, "500 tasks: {first:?}");
+    assert_eq!(array("1").await.1.as_deref(), Some("qos_max_submit_jobs_per_user"));
+    ask(&stack, &token, &format!("{}_[0-9]", first.2.unwrap()), "cancel").await;
+    assert_eq!(array("1-5").await.0, 201, "five have gone");
+    assert_eq!(array("1").await.0, 422);
+}

@@ -219,6 +219,13 @@ async fn nodes_are_rebooted_when_idle_and_set_down_by_hand() {
     first["nodelist"] = "n1".into();
     let first = site.submit(first).await;
     stack.until_state(&site.ann, first, "running").await;
+    // The other one is planned for a job of both.
+    let mut pair = job(2, &["true"]);
+    pair["resources"]["cpus_per_task"] = 2.into();
+    let pair = site.submit(pair).await;
+    site.until_status("n2", "planned").await;
+    stack.call("POST", &format!("/v1/jobs/{pair}:cancel"), &site.ann, None).await;
+    site.until_status("n2", "idle").await;
     let output = stack.berth(&site.admin, &["reboot", "n1", "--asap", "--reason", "a new kernel"]);
     assert!(output.status.success(), "{output:?}");
     assert_eq!(site.status("n1").await, "draining");

@@ -91,6 +91,7 @@ async fn a_reservation_is_its_users_and_ends() {
     }
     let node = stack.call("GET", "/v1/nodes/n1", &ann, None).await.1;
     assert_eq!((&node["flags"], &node["reservation"]), (&json!(["reserved"]), &json!("demo")));
+    assert_eq!(node["status"], "reserved", "nothing runs there");
     let other = stack.call("GET", "/v1/nodes/n1", &eve, None).await.1;
     assert_eq!((&other["flags"], &other["reservation"]), (&json!(["reserved"]), &Value::Null));
 

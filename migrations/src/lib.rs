@@ -3,6 +3,7 @@
 
 pub use sea_orm_migration::prelude::*;
 
+mod arrays;
 mod decisions;
 mod fair_share;
 mod initial;
@@ -11,6 +12,7 @@ mod node_reasons;
 mod power;
 mod preemption;
 mod reservations;
+mod resize;
 mod simulations;
 
 /// All migrations, oldest first.
@@ -29,6 +31,8 @@ impl MigratorTrait for Migrator {
             Box::new(power::Migration),
             Box::new(node_reasons::Migration),
             Box::new(licenses::Migration),
+            Box::new(arrays::Migration),
+            Box::new(resize::Migration),
         ]
     }
 }

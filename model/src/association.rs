@@ -226,7 +226,7 @@ pub struct UsageRow {
     pub used: Used,
 }
 
-/// An attempt that has ended, as its records say. Exactly once it goes into a [`UsageRow`].
+/// An attempt that has ended, or the part of it with one charge, as its records say. Exactly once it goes into a [`UsageRow`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EndedRun {
     pub job: JobId,

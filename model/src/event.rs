@@ -13,11 +13,12 @@ use crate::node::Node;
 use crate::policy::{Partition, Policy, Qos};
 use crate::preemption::{Claim, Preempted};
 use crate::reservation::Reservation;
+use crate::resize::PastCharge;
 use crate::resources::{NodeAllocation, Shape};
 use crate::state::{Hold, JobState};
 use crate::tres::Charge;
 use crate::validate::Choice;
-use crate::{JobId, Name, NodeName, Seconds};
+use crate::{Indices, JobId, Name, NodeName, Seconds};
 
 /// A change of the world.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -100,6 +101,9 @@ pub struct JobSnapshot {
     pub excluded_nodes: BTreeSet<NodeName>,
     /// A requeue after a node failure that goes ahead of everything.
     pub is_expedited: bool,
+    /// Requeues so far.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub restarts: u32,
     pub dependencies: Vec<DependencyStatus>,
     /// One dependency suffices instead of all.
     pub dependency_any: bool,
@@ -119,11 +123,15 @@ pub struct JobSnapshot {
     pub licenses: Vec<LicenseCounts>,
 }
 
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
 /// An array whose tasks have not all started: the row stands for the tasks in `pending`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArrayProgress {
-    /// Indices not started yet, ascending.
-    pub pending: Vec<u32>,
+    /// Indices not started yet.
+    pub pending: Indices,
     /// Tasks that run now.
     pub running: u32,
     /// `%n`: most tasks at once.
@@ -137,7 +145,11 @@ pub struct RunningAttempt {
     /// When the nodes were given, and the clock of the time limit from `started_at` on.
     pub allocated_at: Timestamp,
     pub started_at: Option<Timestamp>,
+    /// Since the last of `past` ended, or since the start.
     pub charge: Charge,
+    /// What it was charged for before it gave nodes back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub past: Vec<PastCharge>,
     /// Nodes still held; one that has cleaned up is no longer listed.
     pub nodes: Vec<NodeAllocation>,
     /// Its last checkpoint: what it did before is not lost if it is stopped.

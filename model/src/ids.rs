@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::Fault;
+use crate::{Fault, Indices};
 
 /// A job's number. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -68,6 +68,27 @@ impl FromStr for JobRef {
                 Ok(JobRef::Task { array: array.parse()?, index })
             }
         }
+    }
+}
+
+/// Jobs that one order is about: a job, or several tasks of an array, `1234_[5-6,9]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JobSet {
+    One(JobRef),
+    Tasks { array: JobId, indices: Indices },
+}
+
+impl FromStr for JobSet {
+    type Err = Fault;
+    fn from_str(text: &str) -> Result<Self, Fault> {
+        let Some((array, list)) = text.split_once("_[") else { return text.parse().map(JobSet::One) };
+        let fault = |detail: String| Fault::new("invalid_job_id", "job_id", detail, "tasks of an array are named like 1234_[5-6,9]");
+        let list = list.strip_suffix(']').ok_or_else(|| fault(format!("\"{text}\" lacks its closing bracket")))?;
+        let indices: Indices = list.parse().map_err(|found: Fault| fault(format!("\"{text}\": {}", found.detail)))?;
+        if indices.is_empty() {
+            return Err(fault(format!("\"{text}\" names no task")));
+        }
+        Ok(JobSet::Tasks { array: array.parse()?, indices })
     }
 }
 
@@ -237,6 +258,15 @@ mod tests {
         }
         for bad in ["", "0", "-1", "12x", "12_", "_3", "99999999999999999999"] {
             assert!(bad.parse::<JobRef>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn tasks_are_named_together() {
+        assert_eq!("12_3".parse(), Ok(JobSet::One(JobRef::Task { array: JobId(12), index: 3 })));
+        assert_eq!("12_[5-6,9]".parse(), Ok(JobSet::Tasks { array: JobId(12), indices: [5, 6, 9].into_iter().collect() }));
+        for (bad, part) in [("12_[5-", "closing bracket"), ("12_[x]", "\"x\""), ("12_[]", "no task"), ("x_[1]", "not a job id")] {
+            assert!(bad.parse::<JobSet>().unwrap_err().detail.contains(part), "{bad}");
         }
     }
 

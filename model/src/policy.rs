@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::array::MAX_ARRAY_TASKS;
 use crate::association::Limits;
 use crate::preemption::{PreemptBy, PreemptMode};
 use crate::quota::Reclaim;
@@ -348,6 +349,9 @@ pub struct Policy {
     /// time limits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reservation_overrun_seconds: Option<Seconds>,
+    /// One more than the highest index of an array, and so the most tasks of one (MaxArraySize).
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 1_000_000))]
+    pub max_array_size: u32,
     /// How the queue is walked; absent: equal priorities by submission, and a planned start for every job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueuePolicy>,
@@ -456,6 +460,7 @@ impl Default for Policy {
             preempt_mode: PreemptMode::Requeue,
             preempt_exempt_seconds: 0,
             reservation_overrun_seconds: None,
+            max_array_size: MAX_ARRAY_TASKS,
             queue: None,
             power: None,
             resume_timeout_seconds: 300,

@@ -11,15 +11,17 @@ use berth_model::job::RequeueSpec;
 use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos};
 use berth_model::preemption::{Claim, Preempted};
+use berth_model::resize::PastCharge;
 use berth_model::resources::NodeAllocation;
 use berth_model::state::JobState;
 use berth_model::tres::Charge;
-use berth_model::{JobId, Name, NodeName};
+use berth_model::{Indices, JobId, Name, NodeName};
 use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection};
 
 use crate::db::At;
-use crate::jobs::submit::{Planning, indices_of};
+use crate::jobs::array::indices_of;
+use crate::jobs::submit::Planning;
 use crate::{Db, StoreError};
 use crate::{licenses, reservations, shares, usage};
 
@@ -212,7 +214,7 @@ type NodeFields = (String, Json<berth_model::resources::Inventory>, Vec<String>,
 type DependencyFields = (i64, String, i32, String);
 
 /// An array that another follows task by task: its id, whether it is over, its tasks that ended well.
-type CorrespondingFields = (i64, bool, Vec<u32>);
+type CorrespondingFields = (i64, bool, Indices);
 
 #[derive(FromRow)]
 struct LiveJob {
@@ -234,6 +236,7 @@ struct LiveJob {
     not_before: Option<At>,
     deadline: Option<At>,
     is_expedited: bool,
+    restarts: i32,
     failed_nodes: Vec<String>,
     array_pending: Option<String>,
     array_running: Option<i64>,
@@ -246,6 +249,7 @@ struct LiveJob {
     claim: Option<Json<Claim>>,
     reservation: Option<String>,
     charge: Option<Json<Charge>>,
+    past_charges: Option<Json<Vec<PastCharge>>>,
     held: Option<Json<Vec<NodeAllocation>>>,
     dependencies: Option<Json<Vec<DependencyFields>>>,
     corresponding: Option<Json<Vec<CorrespondingFields>>>,
@@ -254,10 +258,10 @@ struct LiveJob {
 pub(crate) async fn jobs(connection: &mut PgConnection, only: Option<&[i64]>) -> Result<Vec<Event>, StoreError> {
     let rows: Vec<LiveJob> = sqlx::query_as(
         "select j.job_id, j.tenant, j.account, j.user_name, j.partition, j.qos, j.name, j.state, j.hold, j.planning, j.time_limit, j.nice,
-             j.site_factor, j.submit_time, j.accrues_since, j.not_before, j.deadline, j.is_expedited, j.failed_nodes, j.array_pending::text as array_pending,
+             j.site_factor, j.submit_time, j.accrues_since, j.not_before, j.deadline, j.is_expedited, j.restarts, j.failed_nodes, j.array_pending,
              case when j.array_total is not null then (select count(*) from jobs t where t.array_job_id = j.job_id
                  and t.state in ('allocated', 'running', 'suspended', 'completing')) end as array_running,
-             j.attempt, a.allocated_at, a.started_at, a.charge, a.checkpoint_at, a.preempted, a.reservation, case when j.state = 'pending' then j.claim end as claim,
+             j.attempt, a.allocated_at, a.started_at, a.charge, a.past_charges, a.checkpoint_at, a.preempted, a.reservation, case when j.state = 'pending' then j.claim end as claim,
              coalesce(j.spec->'requeue'->>'mode', 'requeue') <> 'never'
                  and j.restarts < coalesce((j.spec->'requeue'->>'max_restarts')::bigint, $2) as is_requeueable,
              case when j.state <> 'pending' then (select jsonb_agg(s.allocation order by s.node_index) from assignments s
@@ -275,7 +279,8 @@ pub(crate) async fn jobs(connection: &mut PgConnection, only: Option<&[i64]>) ->
                  from job_dependencies d where d.job_id = j.job_id) end as dependencies,
              case when j.array_total is not null and j.state = 'pending' then (select jsonb_agg(jsonb_build_array(d.on_job_id,
                      o.state not in ('pending', 'allocated', 'running', 'suspended', 'completing'),
-                     (select coalesce(jsonb_agg(t.array_index), '[]') from jobs t where t.array_job_id = d.on_job_id and t.state = 'completed')))
+                     (select coalesce(string_agg(lower(r) || '-' || upper(r) - 1, ','), '') from (select unnest(range_agg(int4range(t.array_index, t.array_index + 1))) r
+                         from jobs t where t.array_job_id = d.on_job_id and t.state = 'completed') done)))
                  from job_dependencies d join jobs o on o.job_id = d.on_job_id
                  where d.job_id = j.job_id and d.kind = 'aftercorr') end as corresponding
          from jobs j left join attempts a on a.job_id = j.job_id and a.attempt = j.attempt and j.state <> 'pending'
@@ -314,6 +319,7 @@ impl LiveJob {
             allocated_at: allocated_at.0,
             started_at: self.started_at.map(|at| at.0),
             charge: self.charge.map(|c| c.0).unwrap_or_default(),
+            past: self.past_charges.map(|past| past.0).unwrap_or_default(),
             nodes: self.held.map(|h| h.0).unwrap_or_default(),
             checkpoint_at: self.checkpoint_at.map(|at| at.0),
             is_requeueable: self.is_requeueable,
@@ -322,7 +328,7 @@ impl LiveJob {
         });
         let mut dependencies =
             self.dependencies.map(|d| d.0).unwrap_or_default().into_iter().map(dependency_status).collect::<Result<Vec<_>, _>>()?;
-        let mut pending = self.array_pending.as_deref().map(indices_of);
+        let mut pending = self.array_pending.as_deref().map(indices_of).transpose()?;
         for (array, is_over, done) in self.corresponding.map(|c| c.0).unwrap_or_default() {
             follow_tasks(&mut dependencies, pending.as_mut(), JobId(array as u64), is_over, &done);
         }
@@ -349,6 +355,7 @@ impl LiveJob {
             required_nodes: planning.required_nodes,
             excluded_nodes,
             is_expedited: self.is_expedited,
+            restarts: self.restarts.max(0) as u32,
             dependencies,
             dependency_any: planning.dependency_any,
             is_singleton: planning.is_singleton,
@@ -366,9 +373,9 @@ impl LiveJob {
 }
 
 /// `aftercorr` between arrays: only tasks whose counterpart ended well may start. The dependency counts as satisfied while there are such.
-fn follow_tasks(dependencies: &mut [DependencyStatus], pending: Option<&mut Vec<u32>>, array: JobId, is_over: bool, done: &[u32]) {
+fn follow_tasks(dependencies: &mut [DependencyStatus], pending: Option<&mut Indices>, array: JobId, is_over: bool, done: &Indices) {
     let Some(pending) = pending else { return };
-    let ready: Vec<u32> = pending.iter().copied().filter(|index| done.contains(index)).collect();
+    let (ready, _) = pending.divide(done);
     let progress = match (ready.is_empty(), is_over) {
         (false, _) => DependencyProgress::Satisfied,
         (true, false) => DependencyProgress::Waiting,

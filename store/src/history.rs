@@ -93,6 +93,7 @@ impl PastRow {
             required_nodes: planning.required_nodes,
             excluded_nodes: planning.excluded_nodes,
             is_expedited: false,
+            restarts: 0,
             dependencies: Vec::new(),
             dependency_any: false,
             is_singleton: false,

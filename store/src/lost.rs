@@ -99,6 +99,9 @@ impl Db {
         let mut wake = vec![name.to_owned()];
         // Its worker, if there is one, ends them and says so; if there is none, its silence is noticed.
         for (job, attempt) in held {
+            if !is_kept(&mut tx, job, attempt, name).await? {
+                continue;
+            }
             wake.extend(settle::stop_attempt(&mut tx, job, attempt, StopReason::NodeFail, 0).await?);
         }
         crate::nodes::tell(&mut tx, "node.down", name, serde_json::json!({ "by": by, "reason": reason })).await?;
@@ -121,6 +124,16 @@ async fn lock(tx: &mut PgConnection, node: &str) -> Result<Held, StoreError> {
     Ok(held)
 }
 
+/// The attempt has not given the node back.
+async fn is_kept(tx: &mut PgConnection, job: i64, attempt: i32, node: &str) -> Result<bool, StoreError> {
+    Ok(sqlx::query_scalar("select exists (select from attempts where job_id = $1 and attempt = $2 and nodes @> array[$3])")
+        .bind(job)
+        .bind(attempt)
+        .bind(node)
+        .fetch_one(tx)
+        .await?)
+}
+
 /// Marks a node of which nothing is heard as down, and ends what it held. Returns the nodes to wake.
 async fn give_up(tx: &mut PgConnection, node: &str, held: Held, reason: &str) -> Result<Vec<String>, StoreError> {
     // What an operator has set down stays so when it is heard again.
@@ -140,13 +153,22 @@ async fn give_up(tx: &mut PgConnection, node: &str, held: Held, reason: &str) ->
         .await?;
     let mut wake = Vec::new();
     for (job, attempt) in held {
-        wake.extend(settle::stop_attempt(tx, job, attempt, StopReason::NodeFail, 0).await?);
+        let is_kept = is_kept(tx, job, attempt, node).await?;
+        if is_kept {
+            wake.extend(settle::stop_attempt(tx, job, attempt, StopReason::NodeFail, 0).await?);
+        }
         sqlx::query("delete from assignments where node = $1 and job_id = $2 and attempt = $3")
             .bind(node)
             .bind(job)
             .bind(attempt)
             .execute(&mut *tx)
             .await?;
+        if !is_kept {
+            settle::settle_attempts(tx, &[(job, attempt)]).await?;
+            let event = NewEvent { kind: "job.node_released", job_id: Some(job), node: Some(node.to_owned()), ..NewEvent::default() };
+            events::append(tx, &[event]).await?;
+            continue;
+        }
         sqlx::query("update jobs set failed_nodes = array_append(failed_nodes, $2) where job_id = $1 and not failed_nodes @> array[$2]")
             .bind(job)
             .bind(node)

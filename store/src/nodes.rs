@@ -53,9 +53,9 @@ impl NodeRow {
         }
     }
 
-    /// State and flags in one word, that which matters most to an operator.
-    pub fn status(&self) -> &'static str {
-        let has = |flag: NodeFlag| self.flags.iter().any(|known| known == flag.as_str());
+    /// State and `flags` (its own and those that follow from reservations and plans) in one word, that which matters most to an operator.
+    pub fn status(&self, flags: &[String]) -> &'static str {
+        let has = |flag: NodeFlag| flags.iter().any(|known| known == flag.as_str());
         let is_busy = !self.jobs.is_empty();
         match () {
             () if self.is_down => "down",
@@ -72,6 +72,7 @@ impl NodeRow {
             () if self.last_seen.is_none() => "unknown",
             () if self.completing == self.jobs.len() as i64 && is_busy => "completing",
             () if has(NodeFlag::Reserved) && !is_busy => "reserved",
+            () if has(NodeFlag::Planned) && !is_busy => "planned",
             () => self.state().as_str(),
         }
     }
@@ -207,6 +208,17 @@ impl Db {
         tx.commit().await?;
         self.node_changed(name);
         Ok(())
+    }
+
+    /// Nodes, in folded lists, that pending jobs are planned to start on, those that start soonest first; of at most `limit` jobs.
+    pub async fn planned_nodes(&self, limit: i64) -> Result<Vec<String>, StoreError> {
+        Ok(sqlx::query_scalar(
+            "select verdict->'planned_start'->>'nodes' from job_verdicts v join jobs j on j.job_id = v.job_id
+             where j.state = 'pending' and v.planned_start is not null order by v.planned_start, v.job_id limit $1",
+        )
+        .bind(limit)
+        .fetch_all(&self.pool)
+        .await?)
     }
 
     fn node_changed(&self, name: &str) {

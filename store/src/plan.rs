@@ -1,6 +1,8 @@
 //! What the leader writes: starts, verdicts, ends of jobs that must not run, nodes that are lost. Every transaction is fenced by the
 //! lease's epoch.
 
+use std::collections::BTreeMap;
+
 use berth_model::layout;
 use berth_model::resources::NodeAllocation;
 use berth_model::state::JobState;
@@ -50,13 +52,13 @@ impl Db {
         let moved: Vec<SplitTask> = sqlx::query_as(
             "update jobs j set state = 'allocated', attempt = attempt + 1, is_expedited = false, reason = null, claim = null, version = version + 1
              where job_id = any($1) and state = 'pending' and hold is null
-             returning j.job_id, j.attempt, j.spec->>'script' is not null as is_script, j.spec->'resources'->>'cpus_per_task' as cpus_per_task,
+             returning j.job_id, j.array_index, j.attempt, j.spec->>'script' is not null as is_script, j.spec->'resources'->>'cpus_per_task' as cpus_per_task,
                  j.spec->'resources'->'gpus_per_task'->>'count' as gpus_per_task, j.tenant",
         )
         .bind(plain.iter().map(|i| starts[*i].job.0 as i64).collect::<Vec<_>>())
         .fetch_all(&mut *tx)
         .await?;
-        let moved: std::collections::BTreeMap<i64, SplitTask> = moved.into_iter().map(|m| (m.job_id, m)).collect();
+        let moved: BTreeMap<i64, SplitTask> = moved.into_iter().map(|m| (m.job_id, m)).collect();
         let mut rows = Vec::new();
         for index in plain {
             match moved.get(&(starts[index].job.0 as i64)) {
@@ -64,13 +66,18 @@ impl Db {
                 None => committed.conflicts.push(index),
             }
         }
+        let mut arrays: BTreeMap<i64, BTreeMap<u32, usize>> = BTreeMap::new();
         for (index, start) in starts.iter().enumerate() {
             if let Some(task) = start.array_index {
-                match array::split(&mut tx, start.job.0 as i64, task as i32, true).await? {
-                    Some(row) => rows.push((index, row)),
-                    None => committed.conflicts.push(index),
-                }
+                arrays.entry(start.job.0 as i64).or_default().insert(task, index);
             }
+        }
+        for (array, mut tasks) in arrays {
+            let wanted = tasks.keys().copied().collect();
+            for row in array::split(&mut tx, array, &wanted, true).await? {
+                rows.extend(row.array_index.and_then(|task| tasks.remove(&(task as u32))).map(|index| (index, row)));
+            }
+            committed.conflicts.extend(tasks.into_values());
         }
         let mut nodes = write_attempts(&mut tx, decision, starts, &rows).await?;
         settle::bump_nodes(&mut tx, &mut nodes).await?;

@@ -462,16 +462,18 @@ impl Desk<'_> {
         self.completing(&rest).await
     }
 
-    /// This node is done, others are not. While the job's own command runs there, the job does.
+    /// This node is done, others are not. While the job's own command runs there, the job does; and so it does if it gave the node back.
     async fn completing(&mut self, attempts: &[(i64, i32)]) -> Result<(), StoreError> {
         for (job, attempt) in attempts {
             sqlx::query(
                 "update jobs set state = 'completing', version = version + 1 where job_id = $1 and state in ('allocated', 'running')
+                 and exists (select from attempts a where a.job_id = $1 and a.attempt = $2 and a.nodes @> array[$3])
                  and not exists (select from step_nodes n join assignments s on s.job_id = n.job_id and s.attempt = n.attempt and s.node = n.node
                      where n.job_id = $1 and n.attempt = $2 and n.step = 0 and n.result is null and s.phase <> 'stop')",
             )
             .bind(job)
             .bind(attempt)
+            .bind(self.node)
             .execute(&mut *self.tx)
             .await?;
         }

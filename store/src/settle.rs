@@ -127,7 +127,8 @@ pub(crate) async fn bump_nodes(tx: &mut PgConnection, nodes: &mut Vec<String>) -
 /// Ends a job that holds no nodes.
 pub(crate) async fn end_without_attempt(tx: &mut PgConnection, job: i64, state: JobState, reason: &str) -> Result<(), StoreError> {
     let array: Option<Option<i64>> = sqlx::query_scalar(
-        "update jobs set state = $2, reason = $3, end_time = now(), array_pending = case when array_pending is null then null else '{}'::int4multirange end,
+        "update jobs set state = $2, reason = $3, end_time = now(), array_pending = case when array_pending is not null then '' end,
+             array_left = case when array_left is not null then 0 end,
              version = version + 1
          where job_id = $1 and state = 'pending' returning array_job_id",
     )
@@ -264,7 +265,8 @@ enum Next {
 }
 
 struct Again {
-    delayed: bool,
+    /// Requeue delays to wait.
+    delays: u32,
     expedite: bool,
     hold: bool,
 }
@@ -273,20 +275,27 @@ struct Again {
 fn next_run(end: AttemptEnd, job: &OpenAttempt) -> Next {
     let stop = job.stop();
     let requeue = job.requeue.as_ref().map(|r| r.0).unwrap_or_default();
-    let again = |delayed| Next::Again(Again { delayed, expedite: requeue.mode == RequeueMode::Expedite, hold: false });
+    let again = |delays| Next::Again(Again { delays, expedite: requeue.mode == RequeueMode::Expedite, hold: false });
     if stop == Some(StopReason::Requeued) {
-        return Next::Again(Again { delayed: false, expedite: false, hold: false });
+        return Next::Again(Again { delays: 0, expedite: false, hold: false });
     }
     let may_restart = requeue.mode != RequeueMode::Never && (job.restarts as u32) < requeue.max_restarts;
     match end.state {
         // A launch that failed by a node's fault ran nothing, so it is placed elsewhere whatever the job says about requeues.
         JobState::LaunchFailed if stop == Some(StopReason::LaunchFailed) && !job.failed_nodes.is_empty() => {
-            Next::Again(Again { delayed: false, expedite: false, hold: job.failed_nodes.len() >= MAX_LAUNCH_FAILURES })
+            let failures = job.failed_nodes.len();
+            Next::Again(Again { delays: launch_delays(failures), expedite: false, hold: failures >= MAX_LAUNCH_FAILURES })
         }
-        JobState::NodeFail if may_restart => again(requeue.mode != RequeueMode::Expedite),
-        JobState::Preempted if may_restart && !job.is_cancelled_by_preemption() => again(true),
+        JobState::NodeFail if may_restart => again(u32::from(requeue.mode != RequeueMode::Expedite)),
+        JobState::Preempted if may_restart && !job.is_cancelled_by_preemption() => again(1),
         _ => Next::End,
     }
+}
+
+/// Requeue delays that a job waits after so many nodes have failed to start it: none after the first, whose place another takes; then
+/// one, two, four…
+fn launch_delays(failures: usize) -> u32 {
+    failures.checked_sub(2).map_or(0, |doublings| 1 << doublings.min(16))
 }
 
 /// Puts the job back into the queue.
@@ -295,7 +304,7 @@ async fn run_again(tx: &mut PgConnection, attempt: &OpenAttempt, end: AttemptEnd
         "update jobs set state = 'pending', restarts = restarts + 1, start_time = null, reason = $2, is_expedited = $3,
              claim = null, hold = coalesce(hold, case when $4 then 'admin' end),
              accrues_since = case when hold is null and not $4 then accrues_since end,
-             not_before = case when $5 then now() + interval '1 second' *
+             not_before = case when $5 > 0 then now() + interval '1 second' * $5 *
                  coalesce((select (spec->>'requeue_delay_seconds')::double precision from policy), 5) end,
              version = version + 1
          where job_id = $1",
@@ -307,7 +316,7 @@ async fn run_again(tx: &mut PgConnection, attempt: &OpenAttempt, end: AttemptEnd
     })
     .bind(again.expedite)
     .bind(again.hold)
-    .bind(again.delayed)
+    .bind(again.delays as i32)
     .execute(&mut *tx)
     .await?;
     let detail = serde_json::json!({ "attempt_ended": end.state });
@@ -427,4 +436,12 @@ pub(crate) async fn tell_dependants(tx: &mut PgConnection, jobs: Vec<i64>) -> Re
     let events: Vec<NewEvent> =
         jobs.into_iter().map(|job| NewEvent { kind: "job.dependency_changed", job_id: Some(job), ..NewEvent::default() }).collect();
     events::append(tx, &events).await
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn launches_back_off() {
+        assert_eq!([0, 1, 2, 3, 4, 5].map(super::launch_delays), [0, 0, 1, 2, 4, 8]);
+    }
 }

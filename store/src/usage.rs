@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use berth_model::association::{AssociationKey, EndedRun, UsageKey, UsageRow, Used};
+use berth_model::resize::PastCharge;
 use berth_model::tres::Charge;
 use berth_model::{JobId, Name};
 use sqlx::PgConnection;
@@ -38,6 +39,7 @@ struct Ended {
     started_at: Option<At>,
     ended_at: At,
     charge: Option<Json<Charge>>,
+    past_charges: Option<Json<Vec<PastCharge>>>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -52,14 +54,18 @@ struct Row {
 }
 
 impl Ended {
-    fn run(self) -> Result<EndedRun, StoreError> {
+    /// Its intervals, each with what was charged for in it: one, unless it gave nodes back while it ran.
+    fn runs(self) -> Result<Vec<EndedRun>, StoreError> {
         let charge = self.charge.map(|c| c.0).unwrap_or_default();
         let user = AssociationKey::user(name(&self.tenant)?, name(&self.account)?, name(&self.user_name)?);
         let key = UsageKey { user, qos: name(&self.qos)?, partition_qos: charge.partition_qos.clone() };
         let (job, attempt) = (JobId(self.job_id as u64), self.attempt as u32);
+        let past = self.past_charges.map(|past| past.0).unwrap_or_default();
         // An attempt that never started has used nothing.
-        let began = self.started_at.map_or(self.ended_at.0, |at| at.0);
-        Ok(EndedRun { job, attempt, key, began, ended: self.ended_at.0, charge })
+        let began = past.last().map(|last| last.ended).or(self.started_at.map(|at| at.0)).unwrap_or(self.ended_at.0);
+        let last = PastCharge { began, ended: self.ended_at.0, charge };
+        let run = |PastCharge { began, ended, charge }| EndedRun { job, attempt, key: key.clone(), began, ended, charge };
+        Ok(past.into_iter().chain([last]).map(run).collect())
     }
 }
 
@@ -90,7 +96,7 @@ impl Db {
     ) -> Result<Folded, StoreError> {
         let mut tx = self.begin_fenced(epoch).await?;
         let ended: Vec<Ended> = sqlx::query_as(
-            "select a.job_id, a.attempt, j.tenant, j.account, j.user_name, j.qos, a.started_at, a.ended_at, a.charge
+            "select a.job_id, a.attempt, j.tenant, j.account, j.user_name, j.qos, a.started_at, a.ended_at, a.charge, a.past_charges
              from attempts a join jobs j on j.job_id = a.job_id
              where a.ended_at is not null and not a.is_counted order by a.ended_at, a.job_id limit $1 for update of a",
         )
@@ -101,11 +107,11 @@ impl Db {
             return Ok(Folded::default());
         }
         let is_partial = ended.len() as i64 == BATCH;
-        let ended: Vec<EndedRun> = ended.into_iter().map(Ended::run).collect::<Result<_, _>>()?;
+        let counted: Vec<(JobId, u32)> = ended.iter().map(|run| (JobId(run.job_id as u64), run.attempt as u32)).collect();
+        let ended: Vec<EndedRun> = ended.into_iter().map(Ended::runs).collect::<Result<Vec<_>, _>>()?.concat();
         let known = rows_of(&mut tx, &ended).await?;
         let rows = fold(&known, &ended);
         write(&mut tx, &rows).await?;
-        let counted: Vec<(JobId, u32)> = ended.iter().map(|run| (run.job, run.attempt)).collect();
         sqlx::query(
             "update attempts a set is_counted = true from unnest($1::bigint[], $2::int[]) u (job_id, attempt)
              where a.job_id = u.job_id and a.attempt = u.attempt",

@@ -372,9 +372,9 @@ fn array_context(array: Option<i64>, index: Option<i32>, spec: Option<&str>) -> 
         job_id: JobId(array? as u64),
         task_id: index? as u32,
         task_count: indices.len() as u32,
-        task_min: *indices.first()?,
-        task_max: *indices.last()?,
-        task_step: indices.get(1).map_or(1, |second| second - indices[0]),
+        task_min: indices.first()?,
+        task_max: indices.last()?,
+        task_step: indices.iter().nth(1).zip(indices.first()).map_or(1, |(second, first)| second - first),
     })
 }
 
@@ -388,11 +388,15 @@ impl Db {
 
     /// Whether the attempt was given to the node.
     pub async fn ran_on(&self, job: u64, attempt: u32, node: &str) -> Result<bool, StoreError> {
-        Ok(sqlx::query_scalar("select exists (select from attempts where job_id = $1 and attempt = $2 and nodes @> array[$3])")
-            .bind(job as i64)
-            .bind(attempt as i32)
-            .bind(node)
-            .fetch_one(&self.pool)
-            .await?)
+        Ok(sqlx::query_scalar(
+            // Of a node that was given back only its steps tell.
+            "select exists (select from attempts where job_id = $1 and attempt = $2 and nodes @> array[$3])
+                 or exists (select from step_nodes where job_id = $1 and attempt = $2 and node = $3)",
+        )
+        .bind(job as i64)
+        .bind(attempt as i32)
+        .bind(node)
+        .fetch_one(&self.pool)
+        .await?)
     }
 }

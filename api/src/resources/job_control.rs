@@ -3,7 +3,7 @@
 use axum::extract::State;
 use berth_model::job::signal_number;
 use berth_model::state::Hold;
-use berth_model::{Fault, JobRef, StepId};
+use berth_model::{Fault, JobRef, JobSet, StepId};
 use berth_store::jobs::read::JobRow;
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -58,7 +58,7 @@ pub fn routes() -> OpenApiRouter<App> {
 pub(super) async fn lookup_for_change(app: &App, caller: &Caller, job: JobRef) -> Answer<JobRow> {
     let row = lookup(app, caller, job, Action::Control).await?;
     match job {
-        JobRef::Task { array, index } if row.array_index.is_none() => {
+        JobRef::Task { array, index } if row.job_id as u64 == array.0 => {
             app.db.split_off(array.0, index).await?;
             // If it was not there to be split off, it has just started.
             lookup(app, caller, job, Action::Control).await
@@ -73,17 +73,31 @@ pub(super) async fn answer(app: &App, id: i64) -> Answer<Tagged<Job>> {
     Ok(Tagged(show(row)?, version))
 }
 
-/// Cancel a job. A pending one ends at once, a running one gets its grace time first; one that has ended stays as it is.
+/// Cancel a job, an array, or some tasks of one (`1234_[5-6,9]`, answered with the array). A pending one ends at once, a running one gets
+/// its grace time first; one that has ended stays as it is.
 #[utoipa::path(post, path = "/v1/jobs/{job_id}/~cancel", operation_id = "jobs_cancel", tag = "jobs", params(("job_id" = String, Path)), request_body = CancelJob,
     responses((status = 200, body = Job), (status = "default", body = Problem, content_type = "application/problem+json")))]
-async fn cancel(State(app): State<App>, caller: Caller, Segment(job): Segment<JobRef>, Body(body): Body<CancelJob>) -> Answer<Tagged<Job>> {
-    let row = lookup_for_change(&app, &caller, job).await?;
+async fn cancel(
+    State(app): State<App>,
+    caller: Caller,
+    Segment(jobs): Segment<JobSet>,
+    Body(body): Body<CancelJob>,
+) -> Answer<Tagged<Job>> {
+    let row = match &jobs {
+        JobSet::One(job) => lookup_for_change(&app, &caller, *job).await?,
+        JobSet::Tasks { array, .. } => lookup(&app, &caller, JobRef::Job(*array), Action::Control).await?,
+    };
     let most = app.catalog.rules().await?.policy.kill_wait_seconds.max(3600);
     let grace = body.grace_seconds.unwrap_or(app.catalog.rules().await?.policy.kill_wait_seconds);
     if grace > most {
         return Err(Fault::new("invalid_value", "grace_seconds", format!("{grace} s"), format!("use at most {most} seconds")).into());
     }
-    app.db.cancel_job(row.job_id as u64, caller.subject.as_str(), grace).await?;
+    let (job, by) = (row.job_id as u64, caller.subject.as_str());
+    match &jobs {
+        JobSet::One(_) => app.db.cancel_job(job, by, grace).await?,
+        JobSet::Tasks { .. } if row.array_pending.is_none() => return Err(Problem::not_found(format!("array {job}"))),
+        JobSet::Tasks { indices, .. } => app.db.cancel_tasks(job, indices, by, grace).await?,
+    }
     answer(&app, row.job_id).await
 }
 

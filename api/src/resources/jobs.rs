@@ -5,7 +5,6 @@ use std::str::FromStr;
 
 use axum::Json;
 use axum::extract::State;
-use berth_model::array::fold_indices;
 use berth_model::job::JobSpec;
 use berth_model::preemption::Preempted;
 use berth_model::resources::NodeAllocation;
@@ -97,6 +96,14 @@ pub struct ArrayView {
     pub tasks: u32,
     /// Indices that have not started: `3-9,12`.
     pub pending: String,
+    /// How many they are.
+    pub pending_tasks: u32,
+    /// Most tasks at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttle: Option<u32>,
+    /// Indices that were cancelled together while they waited; they have no jobs of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancelled: Option<String>,
 }
 
 /// A job with its spec.
@@ -225,13 +232,19 @@ pub fn show(row: JobRow) -> Answer<Job> {
         (Some(array), Some(index)) => format!("{array}_{index}"),
         _ => row.job_id.to_string(),
     };
-    let array =
-        row.pending_indices().map(|pending| ArrayView { tasks: row.array_total.unwrap_or(0) as u32, pending: fold_indices(&pending) });
+    let hold = row.hold();
+    let array = row.array_pending.map(|pending| ArrayView {
+        tasks: row.array_total.unwrap_or(0) as u32,
+        pending,
+        pending_tasks: row.array_left.unwrap_or(0) as u32,
+        throttle: row.array_throttle.map(|most| most as u32),
+        cancelled: row.array_cancelled,
+    });
     Ok(Job {
         job_id: row.job_id as u64,
         name_ref,
         state,
-        hold: row.hold(),
+        hold,
         priority: row.priority,
         pending_reasons: if state == JobState::Pending { row.pending_reasons.unwrap_or_default() } else { Vec::new() },
         planned_start: row.planned_start.map(|at| at.0),

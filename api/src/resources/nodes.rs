@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use berth_model::NodeName;
 use berth_model::node::MAX_WEIGHT;
 use berth_model::resources::Inventory;
-use berth_model::state::NodeState;
+use berth_model::state::{NodeFlag, NodeState};
 use berth_store::nodes::NodeRow;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,8 @@ pub struct Node {
     pub state: NodeState,
     /// State and flags in one word, as operators say it: `mixed`, `draining`, `drained`, `powered_down`, …
     pub status: String,
-    /// `drain`, `fail`, …, and `reserved` or `maint` while a reservation of it lasts, on top of the state.
+    /// On top of the state: `drain`, `fail`, …; `reserved` or `maintenance` while a reservation of it lasts; `planned` of an idle one on which a
+    /// pending job is planned to start.
     pub flags: Vec<String>,
     /// Reservations of it that last, as far as the caller may see them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,14 +87,14 @@ pub fn routes() -> OpenApiRouter<App> {
 
 async fn show(app: &App, caller: &Caller, row: NodeRow) -> Answer<Node> {
     let state = row.state();
-    let status = row.status();
     let jobs: Vec<u64> = row.jobs.iter().map(|j| *j as u64).collect();
     let own = match caller.tenant_to_read(None)? {
         None => jobs.clone(),
         Some(tenant) => app.db.jobs_of_tenant(&tenant, &jobs).await?,
     };
     let other_jobs = (jobs.len() - own.len()) as u32;
-    let (flags, reservation) = reserved(app, caller, &row).await?;
+    let (flags, reservation) = standing(app, caller, &row).await?;
+    let status = row.status(&flags);
     Ok(Node {
         name: row.name,
         state,
@@ -118,15 +119,15 @@ async fn show(app: &App, caller: &Caller, row: NodeRow) -> Answer<Node> {
     })
 }
 
-/// The node's flags with those of reservations that last, and the names of these.
-async fn reserved(app: &App, caller: &Caller, row: &NodeRow) -> Answer<(Vec<String>, Option<String>)> {
+/// The node's flags with those of reservations that last and of planned starts, and the names of the reservations.
+async fn standing(app: &App, caller: &Caller, row: &NodeRow) -> Answer<(Vec<String>, Option<String>)> {
     let rules = app.catalog.rules().await?;
     let now = Timestamp::now();
     let (mut flags, mut names) = (row.flags.clone(), Vec::new());
     let known = row.name.parse::<NodeName>().ok().and_then(|name| rules.reserved.get(&name));
     let known = known.into_iter().flatten().filter_map(|at| rules.reservations.get(*at));
     for reservation in known.filter(|reservation| reservation.lasts_at(now)) {
-        let flag = reservations::node_flag(reservation).to_owned();
+        let flag = reservations::node_flag(reservation).as_str().to_owned();
         if !flags.contains(&flag) {
             flags.push(flag);
         }
@@ -134,6 +135,11 @@ async fn reserved(app: &App, caller: &Caller, row: &NodeRow) -> Answer<(Vec<Stri
             names.push(reservation.spec.name.to_string());
         }
     }
+    let is_planned = match (row.jobs.is_empty(), row.name.parse::<NodeName>()) {
+        (true, Ok(name)) => app.catalog.planned().await?.contains(&name),
+        _ => false,
+    };
+    flags.extend(is_planned.then(|| NodeFlag::Planned.as_str().to_owned()));
     Ok((flags, Some(names.join(",")).filter(|names| !names.is_empty())))
 }
 

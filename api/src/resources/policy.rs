@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::extract::State;
 use berth_model::Fault;
+use berth_model::array::MAX_ARRAY_TASKS;
 use berth_model::policy::{Policy, QueueOrder, UsageReset};
 use berth_model::tres::{Tres, Weight};
 use utoipa_axum::router::OpenApiRouter;
@@ -75,6 +76,10 @@ pub(super) fn check(policy: &Policy) -> Result<(), Fault> {
             format!("{} s", policy.kill_wait_seconds),
             "use at most 3600 seconds; 30 is the default",
         ));
+    }
+    if !(1..=MAX_ARRAY_TASKS).contains(&policy.max_array_size) {
+        let help = format!("use 1 to {MAX_ARRAY_TASKS}, which is the default");
+        return Err(Fault::new("invalid_limit", "max_array_size", policy.max_array_size.to_string(), help));
     }
     if policy.queue.is_some_and(|queue| queue.depth == Some(0)) {
         return Err(Fault::new(

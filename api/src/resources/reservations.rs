@@ -8,6 +8,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use berth_engine::{Shortage, choose_nodes};
 use berth_model::reservation::{Access, ReservationFlag, ReservationSpec, ReserveGround, ReservedPart, Window, nodes_of};
+use berth_model::state::NodeFlag;
 use berth_model::verdict::Verdict;
 use berth_model::{Fault, Name, NodeName, hostlist};
 use berth_store::StoreError;
@@ -305,6 +306,6 @@ fn show(caller: &Caller, row: ReservationRow) -> Reservation {
 }
 
 /// The flag that a node shows while a reservation of it lasts.
-pub(super) fn node_flag(row: &ReservationRow) -> &'static str {
-    if row.spec.has(ReservationFlag::Maintenance) { "maint" } else { "reserved" }
+pub(super) fn node_flag(row: &ReservationRow) -> NodeFlag {
+    if row.spec.has(ReservationFlag::Maintenance) { NodeFlag::Maintenance } else { NodeFlag::Reserved }
 }

@@ -84,7 +84,8 @@ pub enum UserCommand {
     /// Change waiting jobs, or the little that can change of running ones. Takes sbatch's options.
     ///
     /// berth update JOB[,JOB…] [sbatch options]: `berth update 12 --time=30 --partition=debug`. An empty value takes an option back:
-    /// --dependency= . Of a running job only its name, comment, nice, requeue and (downwards) its time limit change.
+    /// --dependency= . --array-throttle=N lets N tasks of an array run at once, 0 as many as there are. Of a running job only its name,
+    /// comment, nice, requeue and (downwards) its time limit and nodes change: --nodes=2 or --nodelist=n1,n3 keeps so many of them, or these.
     Update {
         /// Jobs' numbers, separated by commas.
         jobs: String,

@@ -4,8 +4,8 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
-use berth_model::array::ArraySpec;
+use anyhow::bail;
+use berth_model::{Indices, JobId, JobSet};
 use futures::StreamExt;
 use serde_json::{Value, json};
 
@@ -30,7 +30,13 @@ enum Outcome {
 
 pub async fn cancel(client: &Client, args: CancelArgs) -> anyhow::Result<ExitCode> {
     let is_filtered = args.me || [&args.user, &args.name, &args.states, &args.partition, &args.account].iter().any(|f| !f.is_empty());
-    let named = args.jobs.iter().map(|job| unfold(job)).collect::<anyhow::Result<Vec<_>>>()?.concat();
+    // Tasks are cancelled together; signalled, or matched with filters, one by one.
+    let are_unfolded = is_filtered || args.signal.is_some();
+    let named = if are_unfolded {
+        args.jobs.iter().map(|job| unfold(job)).collect::<anyhow::Result<Vec<_>>>()?.concat()
+    } else {
+        args.jobs.clone()
+    };
     let jobs = if is_filtered { matching(client, &args, &named).await? } else { named };
     if jobs.is_empty() {
         println!("No job matches");
@@ -75,7 +81,10 @@ pub async fn cancel(client: &Client, args: CancelArgs) -> anyhow::Result<ExitCod
 }
 
 async fn one(client: &Client, args: &CancelArgs, job: &str) -> anyhow::Result<Outcome> {
-    let job = segment(job)?;
+    let job = match job_set(job)? {
+        Some((array, indices)) => format!("{array}_%5B{indices}%5D"),
+        None => segment(job)?.to_owned(),
+    };
     let (verb, body) = match &args.signal {
         Some(signal) => ("signal", json!({ "signal": signal, "full": args.full })),
         None => ("cancel", args.grace.map_or_else(|| json!({}), |grace| json!({ "grace_seconds": grace }))),
@@ -89,10 +98,19 @@ async fn one(client: &Client, args: &CancelArgs, job: &str) -> anyhow::Result<Ou
 
 /// `123_[5-6,9]` names three tasks.
 fn unfold(job: &str) -> anyhow::Result<Vec<String>> {
-    let Some((array, rest)) = job.split_once("_[") else { return Ok(vec![job.to_owned()]) };
-    let list = rest.strip_suffix(']').with_context(|| format!("{job:?} lacks its closing bracket; for example 123_[5-6]"))?;
-    let spec: ArraySpec = list.parse().map_err(|f: berth_model::Fault| anyhow::anyhow!("{job:?}: {}; {}", f.detail, f.help))?;
-    Ok(spec.indices.iter().map(|index| format!("{array}_{index}")).collect())
+    Ok(match job_set(job)? {
+        Some((array, indices)) => indices.iter().map(|index| format!("{array}_{index}")).collect(),
+        None => vec![job.to_owned()],
+    })
+}
+
+/// An array and several of its tasks; `None`: it names one job.
+fn job_set(job: &str) -> anyhow::Result<Option<(JobId, Indices)>> {
+    match job.contains("_[").then(|| job.parse::<JobSet>()).transpose() {
+        Ok(Some(JobSet::Tasks { array, indices })) => Ok(Some((array, indices))),
+        Ok(_) => Ok(None),
+        Err(fault) => bail!("{}; {}", fault.detail, fault.help),
+    }
 }
 
 /// Jobs that wait or run and match all filters, and are among `named` if any are.

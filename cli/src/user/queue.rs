@@ -53,7 +53,8 @@ pub async fn queue(client: &Client, format: Format, args: QueueArgs) -> anyhow::
         let cells = [text(job, "name_ref"), text(job, "partition"), text(job, "name"), text(job, "user")];
         let mut row = cells.to_vec();
         if let Some(pending) = job["array"]["pending"].as_str().filter(|p| !p.is_empty()) {
-            row[0] = format!("{}_[{}]", row[0], pending);
+            let throttle = job["array"]["throttle"].as_u64().map_or_else(String::new, |most| format!("%{most}"));
+            row[0] = format!("{}_[{}{throttle}]", row[0], abbreviated(pending));
         }
         if is_wide {
             row.extend([text(job, "account"), text(job, "qos"), state, time]);
@@ -74,6 +75,15 @@ pub async fn queue(client: &Client, format: Format, args: QueueArgs) -> anyhow::
         eprintln!("berth: only the first {} listed; --limit shows more", are(args.limit.into()));
     }
     Ok(())
+}
+
+/// Indices as they are, or as many as fit on a line: `0,3,7,…`.
+fn abbreviated(indices: &str) -> String {
+    const MOST: usize = 64;
+    match indices.get(..MOST).filter(|_| indices.len() > MOST) {
+        Some(start) => format!("{},…", start.rsplit_once(',').map_or(start, |(whole, _)| whole)),
+        None => indices.to_owned(),
+    }
 }
 
 /// Nodes of a job that has some, reasons of one that waits, the reason of one that ended.

@@ -131,6 +131,7 @@ const POLICY: &[Known] = &[
     (&["safelimits"], "safe_limits", Kind::Switch),
     (&["impossiblelimit"], "impossible_limit", Kind::Text),
     (&["nodetimeoutseconds"], "node_timeout_seconds", Kind::Seconds),
+    (&["maxarraysize"], "max_array_size", Kind::Count),
     (&["killwait", "killwaitseconds"], "kill_wait_seconds", Kind::Seconds),
     (&["requeuedelayseconds"], "requeue_delay_seconds", Kind::Seconds),
     (&["decisionkeepseconds"], "decision_keep_seconds", Kind::Seconds),

@@ -10,17 +10,41 @@ use super::client::Client;
 use super::{control, job_line, submit};
 
 pub async fn update(client: &Client, jobs: &str, line: Vec<String>) -> anyhow::Result<ExitCode> {
+    let (throttle, line) = throttle(line)?;
     let line = job_line::parse(line)?;
     if let Some(stray) = line.rest.first() {
         bail!("{stray:?} is no option; jobs come first, separated by commas: berth update 12,13 --time=30");
     }
-    let patch = patch(&line.options)?;
+    let mut patch = patch(&line.options)?;
+    patch.extend(throttle.map(|most| ("array_throttle".to_owned(), json!(most))));
     if patch.is_empty() {
         bail!("there is nothing to change; name an option of sbatch, for example --time=30");
     }
     let patch = Value::Object(patch);
     let jobs = jobs.split(',').filter(|job| !job.is_empty()).map(str::to_owned).collect();
     control::each(jobs, "changed", async |path| client.patch(&path, &[], &patch).await).await
+}
+
+/// Takes `--array-throttle=N` off the line: sbatch has it only as `%N`.
+fn throttle(line: Vec<String>) -> anyhow::Result<(Option<u32>, Vec<String>)> {
+    const NAME: &str = "--array-throttle";
+    let mut most = None;
+    let mut rest = Vec::with_capacity(line.len());
+    let mut words = line.into_iter();
+    while let Some(word) = words.next() {
+        let value = match word.strip_prefix(NAME) {
+            Some("") => words.next().unwrap_or_default(),
+            Some(value) if value.starts_with('=') => value[1..].to_owned(),
+            _ => {
+                rest.push(word);
+                continue;
+            }
+        };
+        let number =
+            value.parse().map_err(|_| anyhow!("{NAME}: {value:?} is not a number of tasks at once; 0 is for as many as there are"))?;
+        most = Some(number);
+    }
+    Ok((most, rest))
 }
 
 type Options = [(String, Option<String>)];
@@ -124,6 +148,14 @@ mod tests {
         assert_eq!(of(&[("dependency", ""), ("d", "afterok:4")]), json!({ "dependencies": null }), "the later empties it");
         assert_eq!(of(&[("comment", "x")]), json!({ "comment": "x" }));
         assert_eq!(of(&[("comment", "")]), json!({ "comment": null }));
+    }
+
+    #[test]
+    fn a_throttle_is_taken_off_the_line() {
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(throttle(words("--array-throttle=5 --nice=3")).unwrap(), (Some(5), words("--nice=3")));
+        assert_eq!(throttle(words("--nice=3 --array-throttle 0")).unwrap(), (Some(0), words("--nice=3")));
+        assert!(throttle(words("--array-throttle=x")).unwrap_err().to_string().contains("\"x\""));
     }
 
     #[test]

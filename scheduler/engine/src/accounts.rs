@@ -278,7 +278,7 @@ impl Accounts {
         if let Some(started) = attempt.started_at {
             let key = &self.parties[party as usize].key;
             let key = UsageKey { user: key.user.clone(), qos: key.qos.clone(), partition_qos: attempt.charge.partition_qos.clone() };
-            self.usage.begin(job.id, attempt.number, key, attempt.charge.clone(), micros(started));
+            self.usage.begin(job.id, attempt.number, key, attempt.charge.clone(), micros(started), &attempt.past);
         }
     }
 

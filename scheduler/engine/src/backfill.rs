@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use berth_model::JobId;
 use berth_model::preemption::Claim;
+use berth_model::{Indices, JobId};
 
 use crate::accounts::PartyId;
 use crate::amount::{Micros, NEVER, micros, span};
@@ -34,17 +34,24 @@ pub struct Queued {
     pub length: Micros,
     /// It must have ended by then.
     pub deadline: Option<Micros>,
-    /// Array tasks that may start, ascending; `None` for a plain job.
-    pub tasks: Option<Vec<u32>>,
+    /// Array tasks that may start; `None` for a plain job.
+    pub tasks: Option<Tasks>,
     /// Nodes that it, or its first task, has got by preemption.
     pub claim: Option<Arc<Claim>>,
+}
+
+/// Tasks of an array, of which the first `most` may start.
+#[derive(Debug, Default)]
+pub struct Tasks {
+    pub pending: Indices,
+    pub most: usize,
 }
 
 impl Queued {
     /// A job, or an array of which nothing may start.
     pub fn of(entry: &Entry) -> Queued {
         let job = &entry.job;
-        let tasks = job.array.as_ref().map(|_| Vec::new());
+        let tasks = job.array.as_ref().map(|_| Tasks::default());
         let deadline = job.deadline.map(micros);
         let claim = job.claim.clone().map(Arc::new);
         let others = entry.others.clone();
@@ -132,11 +139,10 @@ pub fn consider(pass: &mut Pass<'_>, queued: &Queued, depth: usize, planned: &mu
         outcome.wait = Wait::Unlicensed;
         return outcome;
     }
-    let plain: [Option<u32>; 1] = [None];
-    let count = queued.tasks.as_ref().map_or(plain.len(), Vec::len);
+    let plain: Option<Option<u32>> = queued.tasks.is_none().then_some(None);
+    let tasks = queued.tasks.iter().flat_map(|tasks| tasks.pending.iter().take(tasks.most).map(Some));
     let mut reserved = 0;
-    for i in 0..count {
-        let index = queued.tasks.as_ref().map(|tasks| tasks[i]);
+    for (i, index) in plain.into_iter().chain(tasks).enumerate() {
         let claim = queued.claim.as_ref().filter(|_| i == 0);
         let causes = pass.limits(queued);
         if !causes.is_empty() {

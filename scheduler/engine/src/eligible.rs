@@ -100,11 +100,9 @@ impl Rules<'_> {
     fn times(&self, job: &JobSnapshot, causes: &mut Vec<Verdict>) {
         if let Some(begin) = job.not_before.filter(|begin| micros(*begin) > self.now) {
             // A pending job that has had an attempt waits out the delay of its requeue.
-            let (code, rule, advice) = match job.attempt {
-                Some(_) => {
-                    ("launch_backoff", "a requeued job waits before it starts again", "nothing to do: the job becomes eligible then")
-                }
-                None => (
+            let (code, rule, advice) = match job.restarts {
+                1.. => ("launch_backoff", "a requeued job waits before it starts again", "nothing to do: the job becomes eligible then"),
+                0 => (
                     "begin_time",
                     "a job does not start before its begin time",
                     "nothing to do: the job becomes eligible then; or give it an earlier begin time",

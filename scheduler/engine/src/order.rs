@@ -186,6 +186,7 @@ mod tests {
             required_nodes: BTreeSet::new(),
             excluded_nodes: BTreeSet::new(),
             is_expedited: false,
+            restarts: 0,
             dependencies: Vec::new(),
             dependency_any: false,
             is_singleton: false,

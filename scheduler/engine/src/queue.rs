@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use berth_model::event::JobSnapshot;
 use berth_model::state::JobState;
 use berth_model::verdict::Verdict;
-use berth_model::{JobId, Name};
+use berth_model::{Indices, JobId, Name};
 
 use crate::amount::{Micros, micros, span};
-use crate::backfill::Queued;
+use crate::backfill::{Queued, Tasks};
 use crate::eligible::Rules;
 use crate::engine::{Entry, Unconfirmed, World};
 use crate::plan::Plan;
@@ -64,15 +64,21 @@ pub fn judge(world: &World, rules: &Rules<'_>, entry: &Entry, elders: &Elders<'_
         return Judged::Held(causes);
     }
     let tasks = job.array.as_ref().map(|array| {
-        let room = array.throttle.map_or(usize::MAX, |most| most.saturating_sub(running) as usize);
-        array.pending.iter().copied().filter(|i| !world.unconfirmed.contains_key(&(job.id, Some(*i)))).take(room).collect()
+        let most = array.throttle.map_or(usize::MAX, |most| most.saturating_sub(running) as usize);
+        let starting: Indices = starting_tasks(job, &world.unconfirmed).collect();
+        Tasks { pending: array.pending.divide(&starting).1, most }
     });
     Judged::Queued(Queued { tasks, ..Queued::of(entry) })
 }
 
 fn running_tasks(job: &JobSnapshot, starting: &Starting) -> u32 {
     let Some(array) = &job.array else { return 0 };
-    array.running + starting.range((job.id, Some(0))..=(job.id, Some(u32::MAX))).count() as u32
+    array.running + starting_tasks(job, starting).count() as u32
+}
+
+/// Tasks that are about to start.
+fn starting_tasks(job: &JobSnapshot, starting: &Starting) -> impl Iterator<Item = u32> {
+    starting.range((job.id, Some(0))..=(job.id, Some(u32::MAX))).filter_map(|((_, index), _)| *index)
 }
 
 /// The first live job of each user and name, if anybody asks for it.

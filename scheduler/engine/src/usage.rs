@@ -12,6 +12,7 @@ use std::f64::consts::LN_2;
 use berth_model::JobId;
 use berth_model::association::{AssociationKey, EndedRun, UsageKey, UsageRow, Used};
 use berth_model::policy::{Policy, UsageReset};
+use berth_model::resize::PastCharge;
 use berth_model::tres::Charge;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -121,6 +122,16 @@ struct Run {
     from: Micros,
     /// Nothing while it runs.
     to: Option<Micros>,
+    /// What it was charged for before, and from when to when.
+    past: Vec<(Charge, Micros, Micros)>,
+}
+
+impl Run {
+    /// Its charges with their intervals, up to `now`.
+    fn parts(&self, now: Micros) -> impl Iterator<Item = (&Charge, Micros, Micros)> {
+        let past = self.past.iter().map(|(charge, from, to)| (charge, *from, *to));
+        past.chain([(&self.charge, self.from, self.to.unwrap_or(now))])
+    }
 }
 
 /// An end that the last plan has not heeded: whose it was, and what it used since an instant.
@@ -170,9 +181,12 @@ impl Usage {
         }
     }
 
-    pub fn begin(&mut self, job: JobId, attempt: u32, key: UsageKey, charge: Charge, from: Micros) {
+    /// `past` is what it was charged for between its start, at `from`, and now.
+    pub fn begin(&mut self, job: JobId, attempt: u32, key: UsageKey, charge: Charge, from: Micros, past: &[PastCharge]) {
         let key = self.id(key);
-        self.runs.insert((job, attempt), Run { key, charge, from, to: None });
+        let past: Vec<_> = past.iter().map(|part| (part.charge.clone(), micros(part.began), micros(part.ended))).collect();
+        let from = past.last().map_or(from, |(_, _, to)| *to);
+        self.runs.insert((job, attempt), Run { key, charge, from, to: None, past });
     }
 
     /// The attempt holds nothing any more. It counts until its row comes.
@@ -201,7 +215,9 @@ impl Usage {
         let wanted: std::collections::BTreeSet<KeyId> = ended.iter().filter_map(|run| Some(self.runs.get(run)?.key)).collect();
         keys.extend(self.ids.iter().filter(|(_, id)| wanted.contains(id)).map(|(key, id)| (*id, key)));
         for run in ended.iter().filter_map(|run| self.runs.get(run)) {
-            heed(Closed { key: keys[&run.key], charge: &run.charge, from: run.from, to: now });
+            for (charge, from, to) in run.parts(now) {
+                heed(Closed { key: keys[&run.key], charge, from, to });
+            }
         }
     }
 
@@ -215,8 +231,9 @@ impl Usage {
         let row = |row: &Option<UsageRow>| row.as_ref().map_or(0.0, |row| row.used.billing * decay.kept(micros(row.as_of)));
         let mut sums: Vec<f64> = self.rows.iter().map(row).collect();
         for run in self.runs.values() {
-            let seconds = decay.seconds(run.from, run.to.unwrap_or(decay.now));
-            sums[run.key as usize] += run.charge.billing * run.charge.usage_factor * seconds;
+            for (charge, from, to) in run.parts(decay.now) {
+                sums[run.key as usize] += charge.billing * charge.usage_factor * decay.seconds(from, to);
+            }
         }
         self.ids.iter().for_each(|(key, id)| take(&key.user, sums[*id as usize]));
     }
@@ -230,7 +247,9 @@ impl Usage {
             }
         }
         for run in self.runs.values() {
-            add(&mut sums[run.key as usize], &run.charge, decay.seconds(run.from, run.to.unwrap_or(decay.now)));
+            for (charge, from, to) in run.parts(decay.now) {
+                add(&mut sums[run.key as usize], charge, decay.seconds(from, to));
+            }
         }
         self.ids.iter().for_each(|(key, id)| take(key, &sums[*id as usize]));
     }
@@ -301,6 +320,45 @@ mod tests {
     }
 
     #[test]
+    fn what_is_given_back_counts_up_to_then() {
+        let name = |text: &str| Name::new(text).unwrap();
+        let user = AssociationKey::user(name("acme"), name("ml"), name("ann"));
+        let key = UsageKey { user, qos: name("normal"), partition_qos: None };
+        let at = |seconds: i64| timestamp(seconds * SECOND);
+        let charge = |gpus: u64| Charge {
+            tres: TresCounts::from([(Tres::Gpu, gpus)]),
+            billing: gpus as f64 * 10.0,
+            usage_factor: 1.0,
+            partition_qos: None,
+        };
+        let past = PastCharge { began: at(0), ended: at(100), charge: charge(8) };
+        let mut usage = Usage::default();
+        usage.begin(JobId(1), 1, key.clone(), charge(8), 0, &[]);
+        usage.end(JobId(1), 1);
+        usage.begin(JobId(1), 1, key.clone(), charge(2), 0, std::slice::from_ref(&past));
+        usage.close(100 * SECOND, |_, _| false, |_| ());
+        let whole = Decay { half_life: None, ..decay(300 * SECOND) };
+        // 8 GPUs for 100 s and 2 for 200 s; the wall clock goes on as before.
+        let used = sum(&usage, &whole);
+        assert_eq!((used.tres[&Tres::Gpu], used.billing, used.wall), (1200.0, 12_000.0, 300.0));
+        let policy = Policy { half_life_seconds: 0, ..Policy::default() };
+        let run = |began, ended, gpus| EndedRun {
+            job: JobId(1),
+            attempt: 1,
+            key: key.clone(),
+            began: at(began),
+            ended: at(ended),
+            charge: charge(gpus),
+        };
+        let rows = fold(&policy, &BTreeMap::new(), &[run(0, 100, 8), run(100, 300, 2)], at(300));
+        assert_eq!(rows[0].used, used);
+        usage.end(JobId(1), 1);
+        usage.close(300 * SECOND, |_, _| true, |_| ());
+        usage.take_rows(rows, &[(JobId(1), 1)]);
+        assert_eq!(sum(&usage, &whole), used, "counted once");
+    }
+
+    #[test]
     fn folding_an_end_into_its_row_changes_no_sum() {
         let name = |text: &str| Name::new(text).unwrap();
         let user = AssociationKey::user(name("acme"), name("ml"), name("ann"));
@@ -309,7 +367,7 @@ mod tests {
         let at = |seconds: i64| timestamp(seconds * SECOND);
         let charge = Charge { tres: TresCounts::from([(Tres::Gpu, 4)]), billing: 160.0, usage_factor: 0.5, partition_qos: None };
         let mut usage = Usage::default();
-        usage.begin(JobId(1), 1, key.clone(), charge.clone(), 0);
+        usage.begin(JobId(1), 1, key.clone(), charge.clone(), 0, &[]);
         usage.end(JobId(1), 1);
         usage.close(300 * SECOND, |_, _| true, |_| ());
         let decay = Decay::at(&policy, 4_000_000 * SECOND);

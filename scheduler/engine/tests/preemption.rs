@@ -79,6 +79,7 @@ fn job(id: u64, nodes: u32, cpus: u32) -> JobSnapshot {
         required_nodes: BTreeSet::new(),
         excluded_nodes: BTreeSet::new(),
         is_expedited: false,
+        restarts: 0,
         dependencies: Vec::new(),
         dependency_any: false,
         is_singleton: false,
@@ -116,6 +117,7 @@ fn running(job: JobSnapshot, seconds: i64, nodes: &[u32], first_cpu: u32) -> Job
         started_at: Some(at(-seconds)),
         charge: Charge { tres: [(Tres::Cpu, all)].into(), billing: all as f64, usage_factor: 1.0, partition_qos: None },
         nodes: nodes.iter().map(given).collect(),
+        past: Vec::new(),
         checkpoint_at: None,
         is_requeueable: true,
         preempted: None,
@@ -419,7 +421,7 @@ fn a_job_ahead_keeps_its_planned_start() {
 #[test]
 fn an_array_preempts_for_one_task_at_a_time() {
     let mut world = World::new(2, by_qos());
-    let array = ArrayProgress { pending: vec![3, 4], running: 0, throttle: None };
+    let array = ArrayProgress { pending: [3, 4].into_iter().collect(), running: 0, throttle: None };
     let jobs = [whole(1, 100, &[1]), whole(2, 200, &[2]), JobSnapshot { array: Some(array), ..of("high", job(9, 1, 16)) }];
     world.jobs(jobs.clone());
     let plan = world.plan();

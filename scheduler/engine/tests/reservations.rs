@@ -218,7 +218,7 @@ fn jobs_that_were_there_before_are_left_alone() {
 
 #[test]
 fn a_job_in_a_reservation_goes_before_others_and_tasks_go_each() {
-    let tasks = ArrayProgress { pending: vec![1, 2, 3], running: 0, throttle: None };
+    let tasks = ArrayProgress { pending: [1, 2, 3].into_iter().collect(), running: 0, throttle: None };
     let mut world = World::nodes(2, 0)
         .reserved([reservation("r", "n[1-2]", 0, 60, json!({}))])
         .with(JobSnapshot { qos: name("high"), ..job(1, shape(1, 16), 10) })

@@ -119,11 +119,22 @@ fn a_drained_node_is_named_with_its_reason() {
 
 #[test]
 fn an_array_runs_as_many_tasks_as_its_throttle_says() {
-    let array = berth_model::event::ArrayProgress { pending: vec![0, 1, 2, 3], running: 1, throttle: Some(3) };
+    let array = berth_model::event::ArrayProgress { pending: [0, 1, 2, 3].into_iter().collect(), running: 1, throttle: Some(3) };
     let mut world = World::nodes(1, 0).with(JobSnapshot { array: Some(array), ..job(1, shape(1, 1), 10) });
     let plan = world.plan();
     assert_eq!(plan.starts.iter().map(|s| s.array_index).collect::<Vec<_>>(), [Some(0), Some(1)]);
     assert_eq!(first_code(&plan, 1), "array_throttle");
+}
+
+#[test]
+fn a_node_that_is_given_back_goes_to_the_next_job_at_once() {
+    let mut world = World::nodes(2, 0).with(running(1, &[1, 2], 60)).with(job(2, shape(1, 16), 10));
+    let plan = world.plan();
+    assert_eq!((starts(&plan), planned(&plan, 2)), (vec![], Some(at(60))));
+    world.0.apply(Event::Job(Box::new(running(1, &[1], 60))));
+    let plan = world.0.quick_plan(at(1));
+    assert_eq!((starts(&plan), plan.is_full), (vec![2], false));
+    assert_eq!(plan.starts[0].nodes[0].node.as_str(), "n2");
 }
 
 #[test]

@@ -243,6 +243,7 @@ fn snapshot(id: u64, job: &TraceJob, shape: Shape, user: Name) -> JobSnapshot {
         required_nodes: BTreeSet::new(),
         excluded_nodes: BTreeSet::new(),
         is_expedited: false,
+        restarts: 0,
         dependencies: Vec::new(),
         dependency_any: false,
         is_singleton: false,

@@ -131,6 +131,7 @@ impl Run {
             started_at: Some(now),
             charge,
             nodes: nodes.clone(),
+            past: Vec::new(),
             checkpoint_at: None,
             is_requeueable: true,
             preempted: None,

@@ -80,6 +80,7 @@ fn job(id: u64, submitted: i64, nodes: u32, limit: u64, length: u64) -> SimJob {
         required_nodes: BTreeSet::new(),
         excluded_nodes: BTreeSet::new(),
         is_expedited: false,
+        restarts: 0,
         dependencies: Vec::new(),
         dependency_any: false,
         is_singleton: false,

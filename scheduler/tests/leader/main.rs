@@ -7,6 +7,7 @@ mod record;
 use std::time::{Duration, Instant};
 
 use berth_model::state::JobState;
+use berth_model::step::{StepResult, TaskEnd};
 use berth_model::verdict::Decision;
 use berth_model::worker::{Fact, Phase};
 use berth_model::{JobId, JobRef, StepId};
@@ -171,21 +172,122 @@ async fn use_is_counted_once_whoever_leads() {
     for holder in ["two", "three"] {
         let begun = jiff::Timestamp::now();
         let next = cluster.scheduler(holder).await;
-        let deadline = Instant::now() + Duration::from_secs(20);
-        let used = loop {
-            let trees = cluster.db.shares(Some("acme")).await.unwrap();
-            let lines = trees.first().filter(|(_, at)| *at > begun).map(|(lines, _)| lines.clone()).unwrap_or_default();
-            let ann = lines.into_iter().find(|line| line.user.as_ref().is_some_and(|user| user.as_str() == "ann"));
-            if let Some(line) = ann.filter(|line| line.raw_usage > 0.0) {
-                break line.raw_usage;
-            }
-            assert!(Instant::now() < deadline, "the tree of shares was never written");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        };
+        let used = used_by_ann(&cluster, begun).await;
         // One CPU is billed by default; decay within seconds is nothing.
         assert!((used / ran - 1.0).abs() < 0.01, "{holder} counts {used} billing-seconds of a run of {ran} s");
         let again = cluster.db.fold_ended(berth_store::lease::Epoch(0), |_, _| Vec::new()).await;
         assert!(matches!(again, Err(berth_store::StoreError::Fenced)), "only the leader folds");
         next.abort();
+    }
+}
+
+/// Ann's billing-seconds in the tree of shares, as it is written after `begun`.
+async fn used_by_ann(cluster: &Cluster, begun: jiff::Timestamp) -> f64 {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let trees = cluster.db.shares(Some("acme")).await.unwrap();
+        let lines = trees.first().filter(|(_, at)| *at > begun).map(|(lines, _)| lines.clone()).unwrap_or_default();
+        let ann = lines.into_iter().find(|line| line.user.as_ref().is_some_and(|user| user.as_str() == "ann"));
+        if let Some(line) = ann.filter(|line| line.raw_usage > 0.0) {
+            break line.raw_usage;
+        }
+        assert!(Instant::now() < deadline, "the tree of shares was never written");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_given_back_is_charged_for_up_to_then() {
+    let cluster = Cluster::start().await;
+    let scheduler = cluster.scheduler("one").await;
+    let (mut n1, mut n2) = (cluster.node("n1").await, cluster.node("n2").await);
+    let script = |job: &mut berth_store::jobs::submit::NewJob| {
+        job.spec.script = Some("#!/bin/sh".to_owned());
+        job.spec.command = None;
+    };
+    let job = cluster.submit(2, script).await;
+    let job_id = JobId(job);
+    for node in [&mut n1, &mut n2] {
+        node.assignment(job, Phase::Prepare).await;
+        node.report(vec![Fact::Prepared { job_id, attempt: 1 }]).await;
+    }
+    n1.assignment(job, Phase::Go).await;
+    n1.report(vec![Fact::StepStarted { job_id, attempt: 1, step: StepId::Batch }]).await;
+    cluster.until(job, JobState::Running).await;
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    let row = cluster.db.job(None, JobRef::Job(job_id)).await.unwrap();
+    let change = berth_store::jobs::change::JobChange {
+        spec: cluster.db.job_spec(job).await.unwrap(),
+        name: row.name,
+        time_limit: 600,
+        site_factor: None,
+        array_throttle: None,
+        keep: Some(berth_model::resize::Keep::Count(1)),
+        admitted: None,
+    };
+    cluster.db.change_job(job, row.version, &change, false).await.unwrap();
+    n2.assignment(job, Phase::Stop).await;
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    // Its worker is late: that costs the job nothing.
+    n2.report(vec![Fact::Finished { job_id, attempt: 1, epilog_failed: None }]).await;
+    assert_eq!(cluster.state(job).await, JobState::Running);
+    let kept = n1.assignment(job, Phase::Go).await;
+    assert_eq!((kept.context.nodes.len(), kept.context.spec.resources.nodes), (1, Some(1)));
+    let result = StepResult { tasks: vec![TaskEnd { rank: 0, code: Some(0), signal: None }], ..StepResult::default() };
+    n1.report(vec![
+        Fact::StepEnded { job_id, attempt: 1, step: StepId::Batch, result },
+        Fact::Finished { job_id, attempt: 1, epilog_failed: None },
+    ])
+    .await;
+    cluster.until(job, JobState::Completed).await;
+    let attempt = cluster.db.attempts(job).await.unwrap().remove(0);
+    let resized = cluster.db.job_events(job, 0, 100).await.unwrap().into_iter().find(|event| event.kind == "job.resized").unwrap().at.0;
+    let seconds = |from: jiff::Timestamp, to: jiff::Timestamp| to.duration_since(from).as_secs_f64();
+    // One CPU on each node: two up to the instant, one from then on.
+    let due = 2.0 * seconds(attempt.started_at.unwrap().0, resized) + seconds(resized, attempt.ended_at.unwrap().0);
+    scheduler.abort();
+    let begun = jiff::Timestamp::now();
+    let next = cluster.scheduler("two").await;
+    let used = used_by_ann(&cluster, begun).await;
+    assert!((used / due - 1.0).abs() < 0.01, "{used} billing-seconds are counted, {due} are due");
+    next.abort();
+}
+
+#[tokio::test]
+async fn a_job_that_no_node_can_start_backs_off() {
+    let cluster = Cluster::start().await;
+    let _scheduler = cluster.scheduler("one").await;
+    let job = cluster.submit(1, |_| ()).await;
+    let job_id = JobId(job);
+    let mut waits = Vec::new();
+    for attempt in 1..=2 {
+        let mut node = cluster.node(&format!("n{attempt}")).await;
+        let given = node.assignment(job, Phase::Go).await;
+        assert_eq!((given.attempt, given.context.restarts), (attempt, attempt - 1));
+        let (cause, detail) = ("node_error".to_owned(), "disk full".to_owned());
+        let broken = Fact::PrepareFailed { job_id, attempt, cause, detail, is_nodes_fault: true };
+        node.report(vec![broken, Fact::Finished { job_id, attempt, epilog_failed: None }]).await;
+        let requeued = loop {
+            // Events are shown when all before them have surely come.
+            let events = cluster.db.job_events(job, 0, 100).await.unwrap();
+            let found = events.iter().filter(|event| event.kind == "job.requeued").nth(attempt as usize - 1);
+            match found {
+                Some(event) => break event.at.0,
+                None => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
+        };
+        let row = cluster.db.job(None, JobRef::Job(job_id)).await.unwrap();
+        waits.push(row.not_before.map(|at| at.0.duration_since(requeued).as_secs()));
+    }
+    // Another node takes the first one's place at once; then the policy's delay passes.
+    assert_eq!(waits, [None, Some(5)]);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let verdict = cluster.db.job_verdict(job).await.unwrap().map(|(verdict, _)| verdict.verdicts[0].code.clone());
+        if verdict.as_deref() == Some("launch_backoff") {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{verdict:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -537,9 +537,18 @@ type Alternative struct {
 
 // ArrayView An array's own part.
 type ArrayView struct {
+	// Cancelled Indices that were cancelled together while they waited; they have no jobs of their own.
+	Cancelled *string `json:"cancelled,omitempty"`
+
 	// Pending Indices that have not started: `3-9,12`.
 	Pending string `json:"pending"`
-	Tasks   int32  `json:"tasks"`
+
+	// PendingTasks How many they are.
+	PendingTasks int32 `json:"pending_tasks"`
+	Tasks        int32 `json:"tasks"`
+
+	// Throttle Most tasks at once.
+	Throttle *int32 `json:"throttle,omitempty"`
 }
 
 // Association defines model for Association.
@@ -1158,7 +1167,8 @@ type Node struct {
 	Drivers     []string `json:"drivers"`
 	Features    []string `json:"features"`
 
-	// Flags `drain`, `fail`, …, and `reserved` or `maint` while a reservation of it lasts, on top of the state.
+	// Flags On top of the state: `drain`, `fail`, …; `reserved` or `maintenance` while a reservation of it lasts; `planned` of an idle one on which a
+	// pending job is planned to start.
 	Flags []string `json:"flags"`
 
 	// Inventory What a node has, as its worker found it.
@@ -1435,6 +1445,9 @@ type Policy struct {
 
 	// MaxAgeSeconds Waiting longer than this adds nothing more.
 	MaxAgeSeconds *U64 `json:"max_age_seconds,omitempty"`
+
+	// MaxArraySize One more than the highest index of an array, and so the most tasks of one (MaxArraySize).
+	MaxArraySize *int32 `json:"max_array_size,omitempty"`
 
 	// NodeTimeoutSeconds Silence of a node after which it kills what it runs, and the scheduler, a little later, places that elsewhere.
 	NodeTimeoutSeconds *U64         `json:"node_timeout_seconds,omitempty"`
@@ -2083,13 +2096,17 @@ type Terms struct {
 }
 
 // UpdateJob A merge patch of the job's spec: a field that is absent stays, `null` takes it back to its default. While it runs a job changes only
-// in its name, comment, labels, nice, requeue and time limit, which its user may only lower.
+// in its name, comment, labels, nice, requeue and time limit, which its user may only lower; and by `resources.nodes` or `nodelist` one
+// with a script gives back all nodes but so many, or but those.
 type UpdateJob struct {
-	Account    *Name      `json:"account,omitempty"`
-	Begin      *time.Time `json:"begin,omitempty"`
-	Comment    *string    `json:"comment,omitempty"`
-	Constraint *string    `json:"constraint,omitempty"`
-	Deadline   *time.Time `json:"deadline,omitempty"`
+	Account *Name `json:"account,omitempty"`
+
+	// ArrayThrottle Most tasks of an array at once, 0 for as many as there are.
+	ArrayThrottle *int32     `json:"array_throttle,omitempty"`
+	Begin         *time.Time `json:"begin,omitempty"`
+	Comment       *string    `json:"comment,omitempty"`
+	Constraint    *string    `json:"constraint,omitempty"`
+	Deadline      *time.Time `json:"deadline,omitempty"`
 
 	// Dependencies In place of those it has.
 	Dependencies  *[]string           `json:"dependencies,omitempty"`
@@ -2917,14 +2934,14 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/jobs/{job_id} (the `JobsGet` operationId).
 	JobsGet(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// JobsUpdateWithBody Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
+	// JobsUpdateWithBody Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue, fewer nodes and a lower time limit while it runs.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PATCH /v1/jobs/{job_id} (the `JobsUpdate` operationId).
 	JobsUpdateWithBody(ctx context.Context, jobId string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// JobsUpdate Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
+	// JobsUpdate Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue, fewer nodes and a lower time limit while it runs.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2977,14 +2994,16 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/jobs/{job_id}/tasks (the `JobsTasks` operationId).
 	JobsTasks(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// JobsCancelWithBody Cancel a job. A pending one ends at once, a running one gets its grace time first; one that has ended stays as it is.
+	// JobsCancelWithBody Cancel a job, an array, or some tasks of one (`1234_[5-6,9]`, answered with the array). A pending one ends at once, a running one gets
+	// its grace time first; one that has ended stays as it is.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/jobs/{job_id}:cancel (the `JobsCancel` operationId).
 	JobsCancelWithBody(ctx context.Context, jobId string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// JobsCancel Cancel a job. A pending one ends at once, a running one gets its grace time first; one that has ended stays as it is.
+	// JobsCancel Cancel a job, an array, or some tasks of one (`1234_[5-6,9]`, answered with the array). A pending one ends at once, a running one gets
+	// its grace time first; one that has ended stays as it is.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3803,7 +3822,7 @@ func (c *Client) JobsGet(ctx context.Context, jobId string, reqEditors ...Reques
 	return c.Client.Do(req)
 }
 
-// JobsUpdateWithBody Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
+// JobsUpdateWithBody Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue, fewer nodes and a lower time limit while it runs.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3820,7 +3839,7 @@ func (c *Client) JobsUpdateWithBody(ctx context.Context, jobId string, contentTy
 	return c.Client.Do(req)
 }
 
-// JobsUpdate Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
+// JobsUpdate Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue, fewer nodes and a lower time limit while it runs.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3963,7 +3982,8 @@ func (c *Client) JobsTasks(ctx context.Context, jobId string, reqEditors ...Requ
 	return c.Client.Do(req)
 }
 
-// JobsCancelWithBody Cancel a job. A pending one ends at once, a running one gets its grace time first; one that has ended stays as it is.
+// JobsCancelWithBody Cancel a job, an array, or some tasks of one (`1234_[5-6,9]`, answered with the array). A pending one ends at once, a running one gets
+// its grace time first; one that has ended stays as it is.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3980,7 +4000,8 @@ func (c *Client) JobsCancelWithBody(ctx context.Context, jobId string, contentTy
 	return c.Client.Do(req)
 }
 
-// JobsCancel Cancel a job. A pending one ends at once, a running one gets its grace time first; one that has ended stays as it is.
+// JobsCancel Cancel a job, an array, or some tasks of one (`1234_[5-6,9]`, answered with the array). A pending one ends at once, a running one gets
+// its grace time first; one that has ended stays as it is.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -9844,14 +9865,14 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/jobs/{job_id} (the `JobsGet` operationId).
 	JobsGetWithResponse(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*JobsGetResponse, error)
 
-	// JobsUpdateWithBodyWithResponse Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
+	// JobsUpdateWithBodyWithResponse Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue, fewer nodes and a lower time limit while it runs.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PATCH /v1/jobs/{job_id} (the `JobsUpdate` operationId).
 	JobsUpdateWithBodyWithResponse(ctx context.Context, jobId string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*JobsUpdateResponse, error)
 
-	// JobsUpdateWithResponse Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
+	// JobsUpdateWithResponse Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue, fewer nodes and a lower time limit while it runs.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -9918,14 +9939,16 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/jobs/{job_id}/tasks (the `JobsTasks` operationId).
 	JobsTasksWithResponse(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*JobsTasksResponse, error)
 
-	// JobsCancelWithBodyWithResponse Cancel a job. A pending one ends at once, a running one gets its grace time first; one that has ended stays as it is.
+	// JobsCancelWithBodyWithResponse Cancel a job, an array, or some tasks of one (`1234_[5-6,9]`, answered with the array). A pending one ends at once, a running one gets
+	// its grace time first; one that has ended stays as it is.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/jobs/{job_id}:cancel (the `JobsCancel` operationId).
 	JobsCancelWithBodyWithResponse(ctx context.Context, jobId string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*JobsCancelResponse, error)
 
-	// JobsCancelWithResponse Cancel a job. A pending one ends at once, a running one gets its grace time first; one that has ended stays as it is.
+	// JobsCancelWithResponse Cancel a job, an array, or some tasks of one (`1234_[5-6,9]`, answered with the array). A pending one ends at once, a running one gets
+	// its grace time first; one that has ended stays as it is.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -14622,7 +14645,7 @@ func (c *ClientWithResponses) JobsGetWithResponse(ctx context.Context, jobId str
 	return ParseJobsGetResponse(rsp)
 }
 
-// JobsUpdateWithBodyWithResponse Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
+// JobsUpdateWithBodyWithResponse Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue, fewer nodes and a lower time limit while it runs.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -14635,7 +14658,7 @@ func (c *ClientWithResponses) JobsUpdateWithBodyWithResponse(ctx context.Context
 	return ParseJobsUpdateResponse(rsp)
 }
 
-// JobsUpdateWithResponse Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower time limit while it runs.
+// JobsUpdateWithResponse Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue, fewer nodes and a lower time limit while it runs.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -14756,7 +14779,8 @@ func (c *ClientWithResponses) JobsTasksWithResponse(ctx context.Context, jobId s
 	return ParseJobsTasksResponse(rsp)
 }
 
-// JobsCancelWithBodyWithResponse Cancel a job. A pending one ends at once, a running one gets its grace time first; one that has ended stays as it is.
+// JobsCancelWithBodyWithResponse Cancel a job, an array, or some tasks of one (`1234_[5-6,9]`, answered with the array). A pending one ends at once, a running one gets
+// its grace time first; one that has ended stays as it is.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -14769,7 +14793,8 @@ func (c *ClientWithResponses) JobsCancelWithBodyWithResponse(ctx context.Context
 	return ParseJobsCancelResponse(rsp)
 }
 
-// JobsCancelWithResponse Cancel a job. A pending one ends at once, a running one gets its grace time first; one that has ended stays as it is.
+// JobsCancelWithResponse Cancel a job, an array, or some tasks of one (`1234_[5-6,9]`, answered with the array). A pending one ends at once, a running one gets
+// its grace time first; one that has ended stays as it is.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -2,12 +2,15 @@
 
 use berth_model::JobId;
 use berth_model::job::JobSpec;
+use berth_model::resize::Keep;
 use sqlx::postgres::PgConnection;
 use sqlx::types::Json;
 
 use super::accrual::accrue;
+use super::array::indices_of;
 use super::control::not_in_state;
 use super::quota;
+use super::resize;
 use super::submit::{NewJob, add_dependencies};
 use crate::db::At;
 use crate::events::{self, NewEvent};
@@ -22,6 +25,10 @@ pub struct JobChange {
     pub time_limit: u64,
     /// An operator's own part of the priority; `None` leaves it.
     pub site_factor: Option<i32>,
+    /// Most tasks of an array at once, 0 for as many as there are; `None` leaves it.
+    pub array_throttle: Option<u32>,
+    /// What a running job keeps of its nodes; `None`: all.
+    pub keep: Option<Keep>,
     /// The job admitted anew, if more changes than a name, a comment, labels, `nice` and a running job's time limit. Only a pending job
     /// can be changed so.
     pub admitted: Option<Box<Admitted>>,
@@ -96,22 +103,40 @@ pub(super) async fn apply(
     if let Some(admitted) = &change.admitted {
         replan(tx, id, admitted).await?;
     }
+    if let Some(throttle) = change.array_throttle {
+        sqlx::query(
+            "update jobs set planning = case when $2 > 0 then jsonb_set(planning, '{throttle}', to_jsonb($2)) else planning - 'throttle' end
+             where job_id = $1 and array_total is not null",
+        )
+        .bind(id)
+        .bind(i64::from(throttle))
+        .execute(&mut *tx)
+        .await?;
+    }
+    if let Some(keep) = &change.keep {
+        resize::shrink(tx, id, attempt, &state, keep).await?;
+    }
     if is_running { settle::bump_attempt(tx, id, attempt).await } else { Ok(Vec::new()) }
 }
 
 /// What the engine needs of a pending job, made anew.
 async fn replan(tx: &mut PgConnection, id: i64, admitted: &Admitted) -> Result<(), StoreError> {
     let Admitted { job: admitted, depends_anew, begins_anew } = admitted;
-    let moves: bool = sqlx::query_scalar("select (account, qos, partition) <> ($2, $3, $4) from jobs where job_id = $1")
-        .bind(id)
-        .bind(&admitted.account)
-        .bind(&admitted.qos)
-        .bind(&admitted.partition)
-        .fetch_one(&mut *tx)
-        .await?;
-    // Where it comes to, it counts as a job more; it is not yet counted there.
+    let (moves, waiting): (bool, Option<String>) =
+        sqlx::query_as("select (account, qos, partition) <> ($2, $3, $4), array_pending from jobs where job_id = $1")
+            .bind(id)
+            .bind(&admitted.account)
+            .bind(&admitted.qos)
+            .bind(&admitted.partition)
+            .fetch_one(&mut *tx)
+            .await?;
+    // Where it comes to, it counts as a job more, or as many as tasks of it wait; it is not yet counted there.
     if moves && !admitted.submit_limits.is_empty() {
-        quota::heed(tx, std::slice::from_ref(admitted)).await?;
+        let mut moved = admitted.clone();
+        if let (Some(array), Some(waiting)) = (&mut moved.array, waiting) {
+            array.indices = indices_of(&waiting)?;
+        }
+        quota::heed(tx, &[moved]).await?;
     }
     sqlx::query("update jobs set account = $2, partition = $3, qos = $4, planning = $5, deadline = $6 where job_id = $1")
         .bind(id)

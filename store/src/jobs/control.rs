@@ -1,13 +1,13 @@
 //! What users ask of jobs: cancel, hold, release, requeue, signal, change. Each is one transaction with guards.
 
-use berth_model::StepId;
 use berth_model::state::Hold;
 use berth_model::step::StopReason;
+use berth_model::{Indices, StepId};
 use sqlx::postgres::PgConnection;
 
 use crate::events::{self, NewEvent};
 use crate::jobs::accrual::accrue;
-use crate::jobs::array::settle_array;
+use crate::jobs::array;
 use crate::power;
 use crate::settle;
 use crate::wake::Topic;
@@ -17,19 +17,32 @@ impl Db {
     /// Cancels a job: a pending one ends at once, one that holds nodes is stopped with `grace_seconds` between SIGTERM and SIGKILL.
     /// For an array all its tasks. A job that has ended is left as it is.
     pub async fn cancel_job(&self, job: u64, by: &str, grace_seconds: u64) -> Result<(), StoreError> {
+        self.cancel(job, None, by, grace_seconds).await
+    }
+
+    /// Cancels some tasks of an array: those that wait end without ever having rows. Tasks that have ended, or never were, are passed over.
+    pub async fn cancel_tasks(&self, array: u64, tasks: &Indices, by: &str, grace_seconds: u64) -> Result<(), StoreError> {
+        self.cancel(array, Some(tasks), by, grace_seconds).await
+    }
+
+    async fn cancel(&self, job: u64, only: Option<&Indices>, by: &str, grace_seconds: u64) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
         let id = job as i64;
         // With the array's row in hand no further task can leave it.
         settle::lock_jobs(&mut tx, &[id]).await?;
-        let tasks: Vec<i64> = sqlx::query_scalar(
-            "select job_id from jobs where array_job_id = $1 and state in ('pending', 'allocated', 'running', 'suspended', 'completing') order by job_id for update",
+        let tasks: Vec<(i64, i32)> = sqlx::query_as(
+            "select job_id, array_index from jobs where array_job_id = $1 and state in ('pending', 'allocated', 'running', 'suspended', 'completing') order by job_id for update",
         )
         .bind(id)
         .fetch_all(&mut *tx)
         .await?;
         let mut nodes = Vec::new();
-        for job in tasks.iter().copied().chain([id]) {
-            nodes.extend(cancel_one(&mut tx, job, by, grace_seconds).await?);
+        for (task, _) in tasks.iter().filter(|(_, index)| only.is_none_or(|only| only.contains(*index as u32))) {
+            nodes.extend(cancel_one(&mut tx, *task, by, grace_seconds).await?);
+        }
+        match only {
+            None => nodes.extend(cancel_one(&mut tx, id, by, grace_seconds).await?),
+            Some(_) => array::cancel_waiting(&mut tx, id, only, by).await?,
         }
         tx.commit().await?;
         self.wake.notify_nodes(nodes.iter().map(String::as_str));
@@ -159,13 +172,7 @@ async fn cancel_one(tx: &mut PgConnection, job: i64, by: &str, grace_seconds: u6
     let event = |kind| NewEvent { kind, job_id: Some(job), detail: Some(serde_json::json!({ "by": by })), ..NewEvent::default() };
     match state.as_str() {
         _ if is_array => {
-            sqlx::query("update jobs set array_pending = '{}', reason = $2, version = version + 1 where job_id = $1 and state in ('pending', 'running')")
-                .bind(job)
-                .bind(format!("cancelled by {by}"))
-                .execute(&mut *tx)
-                .await?;
-            events::append(tx, &[event("job.cancel_requested")]).await?;
-            settle_array(tx, job).await?;
+            array::cancel_waiting(tx, job, None, by).await?;
             Ok(Vec::new())
         }
         "pending" => {

@@ -9,4 +9,5 @@ pub mod priorities;
 pub(crate) mod quota;
 pub mod read;
 mod rehearse;
+mod resize;
 pub mod submit;

@@ -44,8 +44,7 @@ fn refusal(bound: &Bound, open: u64, more: u64) -> Fault {
 /// Jobs and tasks that wait or hold nodes.
 async fn open_jobs(tx: &mut PgConnection, scope: &Scope) -> Result<u64, StoreError> {
     let mut query = QueryBuilder::<Postgres>::new(
-        "select coalesce(sum(case when j.array_total is null then 1
-             else (select coalesce(sum(upper(r) - lower(r)), 0) from unnest(j.array_pending) r) end), 0)::bigint
+        "select coalesce(sum(case when j.array_total is null then 1 else j.array_left end), 0)::bigint
          from jobs j where j.state in ('pending', 'allocated', 'running', 'suspended', 'completing')",
     );
     match scope {

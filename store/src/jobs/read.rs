@@ -1,13 +1,14 @@
 //! Reading jobs: one by reference, many by filter and page.
 
-use berth_model::JobRef;
 use berth_model::job::JobSpec;
 use berth_model::preemption::Preempted;
 use berth_model::state::{Hold, JobState};
 use berth_model::verdict::{Decision, JobVerdict};
+use berth_model::{Indices, JobRef};
 use sqlx::types::Json;
 use sqlx::{FromRow, Postgres, QueryBuilder};
 
+use super::array::indices_of;
 use crate::db::At;
 use crate::{Db, StoreError};
 
@@ -38,6 +39,10 @@ pub struct JobRow {
     pub restarts: i32,
     pub is_expedited: bool,
     pub array_pending: Option<String>,
+    /// Tasks that were cancelled together while they waited.
+    pub array_cancelled: Option<String>,
+    pub array_left: Option<i32>,
+    pub array_throttle: Option<i64>,
     pub array_total: Option<i32>,
     pub array_job_id: Option<i64>,
     pub array_index: Option<i32>,
@@ -61,14 +66,25 @@ impl JobRow {
     }
 
     /// Indices of an array that have not started.
-    pub fn pending_indices(&self) -> Option<Vec<u32>> {
-        self.array_pending.as_deref().map(super::submit::indices_of)
+    pub fn pending_indices(&self) -> Result<Option<Indices>, StoreError> {
+        self.array_pending.as_deref().map(indices_of).transpose()
+    }
+
+    /// The array as it stands for one of its tasks that has no row: one that waits, or was cancelled while it waited.
+    fn of_task(self, index: u32) -> Result<Option<JobRow>, StoreError> {
+        if self.pending_indices()?.is_some_and(|waiting| waiting.contains(index)) {
+            return Ok(Some(self));
+        }
+        let is_cancelled = indices_of(self.array_cancelled.as_deref().unwrap_or_default())?.contains(index);
+        let state = JobState::Cancelled.to_string();
+        Ok(is_cancelled.then_some(JobRow { state, array_job_id: Some(self.job_id), array_index: Some(index as i32), ..self }))
     }
 }
 
 const COLUMNS: &str = "j.job_id, j.tenant, j.account, j.user_name, j.partition, j.qos, j.name, j.state, j.hold, j.labels, j.time_limit, j.nice,
     j.submit_time, j.not_before, j.deadline, j.start_time, j.end_time, j.exit_code, j.exit_signal, j.reason, j.attempt, j.restarts,
-    j.is_expedited, j.array_pending::text as array_pending, j.array_total, j.array_job_id, j.array_index, j.version,
+    j.is_expedited, j.array_pending, j.array_cancelled, j.array_left,
+    case when j.array_total is not null then (j.planning->>'throttle')::bigint end as array_throttle, j.array_total, j.array_job_id, j.array_index, j.version,
     a.nodes, a.run_id, a.stop_reason, v.priority, v.planned_start,
     (select array_agg(x->>'code' order by n) from jsonb_array_elements(v.verdict->'verdicts') with ordinality as t(x, n)) as pending_reasons";
 
@@ -125,7 +141,8 @@ pub struct After {
 }
 
 impl Db {
-    /// A job by reference, within `tenant` if given. A task of an array that has not started is represented by the array.
+    /// A job by reference, within `tenant` if given. A task of an array that has not started is represented by the array,
+    /// whose `job_id` the row then has.
     pub async fn job(&self, tenant: Option<&str>, job: JobRef) -> Result<JobRow, StoreError> {
         let mut query = QueryBuilder::<Postgres>::new("select ");
         query.push(COLUMNS).push(FROM);
@@ -136,17 +153,20 @@ impl Db {
                 .push_bind(array.0 as i64)
                 .push(" and j.array_index = ")
                 .push_bind(index as i32)
-                .push(") or (j.job_id = ")
+                .push(") or j.job_id = ")
                 .push_bind(array.0 as i64)
-                .push(" and j.array_pending @> ")
-                .push_bind(index as i32)
-                .push("))"),
+                .push(")"),
         };
         if let Some(tenant) = tenant {
             query.push(" and j.tenant = ").push_bind(tenant);
         }
         query.push(" order by j.array_index nulls last limit 1");
-        query.build_query_as().fetch_optional(&self.pool).await?.ok_or_else(|| StoreError::NotFound(format!("job {job}")))
+        let row: Option<JobRow> = query.build_query_as().fetch_optional(&self.pool).await?;
+        let row = match (row, job) {
+            (Some(row), JobRef::Task { index, .. }) if row.array_index.is_none() => row.of_task(index)?,
+            (row, _) => row,
+        };
+        row.ok_or_else(|| StoreError::NotFound(format!("job {job}")))
     }
 
     /// Up to `limit` jobs that pass `filter`, in the given order, after `after`; each with its sort value.

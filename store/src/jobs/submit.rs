@@ -204,9 +204,9 @@ pub(super) async fn insert(connection: &mut PgConnection, jobs: &[NewJob]) -> Re
              order by ord
          ), stored as (
              insert into jobs (job_id, tenant, account, user_name, partition, qos, name, hold, spec, planning, labels,
-                 time_limit, nice, not_before, deadline, array_pending, array_total, accrues_since)
+                 time_limit, nice, not_before, deadline, array_pending, array_total, array_left, accrues_since)
              select job_id, tenant, account, user_name, partition, qos, name, hold, spec::json, planning::jsonb, labels::jsonb,
-                 time_limit, nice, not_before, deadline, array_pending::int4multirange, array_total,
+                 time_limit, nice, not_before, deadline, array_pending, array_total, array_total,
                  case when hold is null and not depends then greatest(now(), not_before) end from new
          ), told as (
              insert into events (kind, tenant, job_id) select 'job.submitted', tenant, job_id from new order by ord
@@ -227,7 +227,7 @@ pub(super) async fn insert(connection: &mut PgConnection, jobs: &[NewJob]) -> Re
     .bind(column(jobs, |j| j.spec.nice))
     .bind(column(jobs, |j| j.not_before.map(At)))
     .bind(column(jobs, |j| j.deadline.map(At)))
-    .bind(column(jobs, |j| j.array.as_ref().map(|a| ranges_text(&a.indices))))
+    .bind(column(jobs, |j| j.array.as_ref().map(|a| a.indices.to_string())))
     .bind(column(jobs, |j| j.array.as_ref().map(|a| a.indices.len() as i32)))
     .bind(column(jobs, |j| !j.dependencies.is_empty()))
     .fetch_all(connection)
@@ -237,38 +237,6 @@ pub(super) async fn insert(connection: &mut PgConnection, jobs: &[NewJob]) -> Re
 
 fn column<'a, T>(jobs: &'a [NewJob], of: impl Fn(&'a NewJob) -> T) -> Vec<T> {
     jobs.iter().map(of).collect()
-}
-
-/// Ascending indices as a multirange: 1, 2, 3, 7 → `{[1,4),[7,8)}`.
-pub(crate) fn ranges_text(indices: &[u32]) -> String {
-    let mut text = String::from("{");
-    let mut rest = indices.iter().copied().peekable();
-    while let Some(first) = rest.next() {
-        let mut last = first;
-        while rest.next_if_eq(&(last + 1)).is_some() {
-            last += 1;
-        }
-        if text.len() > 1 {
-            text.push(',');
-        }
-        text.push_str(&format!("[{first},{})", last + 1));
-    }
-    text.push('}');
-    text
-}
-
-/// The reverse of [`ranges_text`], for what Postgres prints.
-pub(crate) fn indices_of(ranges: &str) -> Vec<u32> {
-    let mut indices = Vec::new();
-    for range in ranges.trim_matches(['{', '}']).split("),") {
-        let bounds = range.trim_matches(['[', ')', ' ']);
-        if let Some((first, end)) = bounds.split_once(',')
-            && let (Ok(first), Ok(end)) = (first.parse::<u32>(), end.parse::<u32>())
-        {
-            indices.extend(first..end);
-        }
-    }
-    indices
 }
 
 /// Adds a new job's dependencies with how they stand now. The jobs depended upon are locked, so that one which is just ending
@@ -298,7 +266,7 @@ pub(super) async fn add_dependencies(tx: &mut PgConnection, job: &NewJob, job_id
             return Err(missing());
         }
         let on = match dependency.task {
-            Some(index) => task_of(tx, on, index as i32).await?.ok_or_else(missing)?,
+            Some(index) => task_of(tx, on, index).await?.ok_or_else(missing)?,
             None => on,
         };
         let (state, started): (String, Option<At>) =
@@ -322,16 +290,16 @@ pub(super) async fn add_dependencies(tx: &mut PgConnection, job: &NewJob, job_id
 }
 
 /// The job of an array's task, which is split off if it has none yet.
-async fn task_of(tx: &mut PgConnection, array: i64, index: i32) -> Result<Option<i64>, StoreError> {
+async fn task_of(tx: &mut PgConnection, array: i64, index: u32) -> Result<Option<i64>, StoreError> {
     let started: Option<i64> =
         sqlx::query_scalar("select job_id from jobs where array_job_id = $1 and array_index = $2 order by job_id desc limit 1")
             .bind(array)
-            .bind(index)
+            .bind(index as i32)
             .fetch_optional(&mut *tx)
             .await?;
     match started {
         Some(job) => Ok(Some(job)),
-        None => Ok(super::array::split(tx, array, index, false).await?.map(|task| task.job_id)),
+        None => super::array::split_one(tx, array, index).await,
     }
 }
 
@@ -357,18 +325,5 @@ pub(crate) fn progress(kind: DependencyKind, state: &str, has_started: bool) -> 
             }
         }
         _ => "waiting",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn indices_survive_the_way_through_a_multirange() {
-        for indices in [vec![], vec![0], vec![1, 2, 3, 7], vec![0, 2, 4, 5]] {
-            assert_eq!(indices_of(&ranges_text(&indices)), indices);
-        }
-        assert_eq!(ranges_text(&[1, 2, 3, 7]), "{[1,4),[7,8)}");
     }
 }

@@ -1,5 +1,8 @@
 //! Laws that hold of any fleet, any queue and any order of events, checked against a truth that knows nothing of the engine.
 
+mod arrays;
+#[path = "../common/mod.rs"]
+mod common;
 mod constraints;
 mod licenses;
 mod limits;

@@ -22,7 +22,9 @@ class Alternative:
         words (str): What would be changed, in words: `a time limit of 00:30:00 or less`.
         change (UpdateJob): A merge patch of the job's spec: a field that is absent stays, `null` takes it back to its
             default. While it runs a job changes only
-            in its name, comment, labels, nice, requeue and time limit, which its user may only lower.
+            in its name, comment, labels, nice, requeue and time limit, which its user may only lower; and by
+            `resources.nodes` or `nodelist` one
+            with a script gives back all nodes but so many, or but those.
         starts_now (bool): It would start at once.
         planned_start (PlannedStart): Where and when a job is planned to start.
     """

@@ -25,8 +25,9 @@ class Node:
         state (NodeState): Base state of a node. Allocated and mixed are derived from what runs there.
         status (str): State and flags in one word, as operators say it: `mixed`, `draining`, `drained`, `powered_down`,
             …
-        flags (list[str]): `drain`, `fail`, …, and `reserved` or `maint` while a reservation of it lasts, on top of the
-            state.
+        flags (list[str]): On top of the state: `drain`, `fail`, …; `reserved` or `maintenance` while a reservation of
+            it lasts; `planned` of an idle one on which a
+            pending job is planned to start.
         features (list[str]):
         weight (int): Lower is filled first.
         inventory (Inventory): What a node has, as its worker found it.

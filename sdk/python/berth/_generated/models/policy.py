@@ -61,6 +61,8 @@ class Policy:
             preempt_mode (PreemptMode | Unset): What becomes of a preempted job (Slurm's PreemptMode).
             preempt_exempt_seconds (int | Unset):
             reservation_overrun_seconds (int | None | Unset):
+            max_array_size (int | Unset): One more than the highest index of an array, and so the most tasks of one
+                (MaxArraySize). Default: 1000000.
             queue (None | QueuePolicy | Unset):
             power (None | PowerPolicy | Unset):
             resume_timeout_seconds (int | Unset):
@@ -93,6 +95,7 @@ class Policy:
     preempt_mode: PreemptMode | Unset = UNSET
     preempt_exempt_seconds: int | Unset = UNSET
     reservation_overrun_seconds: int | None | Unset = UNSET
+    max_array_size: int | Unset = 1000000
     queue: None | QueuePolicy | Unset = UNSET
     power: None | PowerPolicy | Unset = UNSET
     resume_timeout_seconds: int | Unset = UNSET
@@ -173,6 +176,8 @@ class Policy:
         else:
             reservation_overrun_seconds = self.reservation_overrun_seconds
 
+        max_array_size = self.max_array_size
+
         queue: dict[str, Any] | None | Unset
         if isinstance(self.queue, Unset):
             queue = UNSET
@@ -248,6 +253,8 @@ class Policy:
             field_dict["preempt_exempt_seconds"] = preempt_exempt_seconds
         if reservation_overrun_seconds is not UNSET:
             field_dict["reservation_overrun_seconds"] = reservation_overrun_seconds
+        if max_array_size is not UNSET:
+            field_dict["max_array_size"] = max_array_size
         if queue is not UNSET:
             field_dict["queue"] = queue
         if power is not UNSET:
@@ -365,6 +372,8 @@ class Policy:
 
         reservation_overrun_seconds = _parse_reservation_overrun_seconds(d.pop("reservation_overrun_seconds", UNSET))
 
+        max_array_size = d.pop("max_array_size", UNSET)
+
         def _parse_queue(data: object) -> None | QueuePolicy | Unset:
             if data is None:
                 return data
@@ -431,6 +440,7 @@ class Policy:
             preempt_mode=preempt_mode,
             preempt_exempt_seconds=preempt_exempt_seconds,
             reservation_overrun_seconds=reservation_overrun_seconds,
+            max_array_size=max_array_size,
             queue=queue,
             power=power,
             resume_timeout_seconds=resume_timeout_seconds,

@@ -21,7 +21,9 @@ T = TypeVar("T", bound="UpdateJob")
 class UpdateJob:
     """A merge patch of the job's spec: a field that is absent stays, `null` takes it back to its default. While it runs a
     job changes only
-    in its name, comment, labels, nice, requeue and time limit, which its user may only lower.
+    in its name, comment, labels, nice, requeue and time limit, which its user may only lower; and by `resources.nodes`
+    or `nodelist` one
+    with a script gives back all nodes but so many, or but those.
 
         Attributes:
             name (None | str | Unset):
@@ -37,6 +39,7 @@ class UpdateJob:
             qos (None | str | Unset):
             begin (datetime.datetime | None | Unset):
             deadline (datetime.datetime | None | Unset):
+            array_throttle (int | None | Unset): Most tasks of an array at once, 0 for as many as there are.
             resources (None | ResourceRequest | Unset):
             constraint (None | str | Unset):
             prefer (None | str | Unset):
@@ -62,6 +65,7 @@ class UpdateJob:
     qos: None | str | Unset = UNSET
     begin: datetime.datetime | None | Unset = UNSET
     deadline: datetime.datetime | None | Unset = UNSET
+    array_throttle: int | None | Unset = UNSET
     resources: None | ResourceRequest | Unset = UNSET
     constraint: None | str | Unset = UNSET
     prefer: None | str | Unset = UNSET
@@ -162,6 +166,12 @@ class UpdateJob:
         else:
             deadline = self.deadline
 
+        array_throttle: int | None | Unset
+        if isinstance(self.array_throttle, Unset):
+            array_throttle = UNSET
+        else:
+            array_throttle = self.array_throttle
+
         resources: dict[str, Any] | None | Unset
         if isinstance(self.resources, Unset):
             resources = UNSET
@@ -258,6 +268,8 @@ class UpdateJob:
             field_dict["begin"] = begin
         if deadline is not UNSET:
             field_dict["deadline"] = deadline
+        if array_throttle is not UNSET:
+            field_dict["array_throttle"] = array_throttle
         if resources is not UNSET:
             field_dict["resources"] = resources
         if constraint is not UNSET:
@@ -430,6 +442,15 @@ class UpdateJob:
 
         deadline = _parse_deadline(d.pop("deadline", UNSET))
 
+        def _parse_array_throttle(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        array_throttle = _parse_array_throttle(d.pop("array_throttle", UNSET))
+
         def _parse_resources(data: object) -> None | ResourceRequest | Unset:
             if data is None:
                 return data
@@ -558,6 +579,7 @@ class UpdateJob:
             qos=qos,
             begin=begin,
             deadline=deadline,
+            array_throttle=array_throttle,
             resources=resources,
             constraint=constraint,
             prefer=prefer,

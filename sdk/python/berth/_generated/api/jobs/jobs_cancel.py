@@ -59,8 +59,9 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     body: CancelJob,
 ) -> Response[Job | Problem]:
-    """Cancel a job. A pending one ends at once, a running one gets its grace time first; one that has
-    ended stays as it is.
+    """Cancel a job, an array, or some tasks of one (`1234_[5-6,9]`, answered with the array). A pending
+    one ends at once, a running one gets
+    its grace time first; one that has ended stays as it is.
 
     Args:
         job_id (str):
@@ -92,8 +93,9 @@ def sync(
     client: AuthenticatedClient | Client,
     body: CancelJob,
 ) -> Job | Problem | None:
-    """Cancel a job. A pending one ends at once, a running one gets its grace time first; one that has
-    ended stays as it is.
+    """Cancel a job, an array, or some tasks of one (`1234_[5-6,9]`, answered with the array). A pending
+    one ends at once, a running one gets
+    its grace time first; one that has ended stays as it is.
 
     Args:
         job_id (str):
@@ -120,8 +122,9 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     body: CancelJob,
 ) -> Response[Job | Problem]:
-    """Cancel a job. A pending one ends at once, a running one gets its grace time first; one that has
-    ended stays as it is.
+    """Cancel a job, an array, or some tasks of one (`1234_[5-6,9]`, answered with the array). A pending
+    one ends at once, a running one gets
+    its grace time first; one that has ended stays as it is.
 
     Args:
         job_id (str):
@@ -151,8 +154,9 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     body: CancelJob,
 ) -> Job | Problem | None:
-    """Cancel a job. A pending one ends at once, a running one gets its grace time first; one that has
-    ended stays as it is.
+    """Cancel a job, an array, or some tasks of one (`1234_[5-6,9]`, answered with the array). A pending
+    one ends at once, a running one gets
+    its grace time first; one that has ended stays as it is.
 
     Args:
         job_id (str):

@@ -59,14 +59,16 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     body: UpdateJob,
 ) -> Response[Job | Problem]:
-    """Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower
-    time limit while it runs.
+    """Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue, fewer
+    nodes and a lower time limit while it runs.
 
     Args:
         job_id (str):
         body (UpdateJob): A merge patch of the job's spec: a field that is absent stays, `null`
             takes it back to its default. While it runs a job changes only
-            in its name, comment, labels, nice, requeue and time limit, which its user may only lower.
+            in its name, comment, labels, nice, requeue and time limit, which its user may only lower;
+            and by `resources.nodes` or `nodelist` one
+            with a script gives back all nodes but so many, or but those.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -94,14 +96,16 @@ def sync(
     client: AuthenticatedClient | Client,
     body: UpdateJob,
 ) -> Job | Problem | None:
-    """Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower
-    time limit while it runs.
+    """Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue, fewer
+    nodes and a lower time limit while it runs.
 
     Args:
         job_id (str):
         body (UpdateJob): A merge patch of the job's spec: a field that is absent stays, `null`
             takes it back to its default. While it runs a job changes only
-            in its name, comment, labels, nice, requeue and time limit, which its user may only lower.
+            in its name, comment, labels, nice, requeue and time limit, which its user may only lower;
+            and by `resources.nodes` or `nodelist` one
+            with a script gives back all nodes but so many, or but those.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -124,14 +128,16 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     body: UpdateJob,
 ) -> Response[Job | Problem]:
-    """Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower
-    time limit while it runs.
+    """Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue, fewer
+    nodes and a lower time limit while it runs.
 
     Args:
         job_id (str):
         body (UpdateJob): A merge patch of the job's spec: a field that is absent stays, `null`
             takes it back to its default. While it runs a job changes only
-            in its name, comment, labels, nice, requeue and time limit, which its user may only lower.
+            in its name, comment, labels, nice, requeue and time limit, which its user may only lower;
+            and by `resources.nodes` or `nodelist` one
+            with a script gives back all nodes but so many, or but those.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -157,14 +163,16 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     body: UpdateJob,
 ) -> Job | Problem | None:
-    """Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue and a lower
-    time limit while it runs.
+    """Change a job: nearly all of it while it is pending; name, comment, labels, nice, requeue, fewer
+    nodes and a lower time limit while it runs.
 
     Args:
         job_id (str):
         body (UpdateJob): A merge patch of the job's spec: a field that is absent stays, `null`
             takes it back to its default. While it runs a job changes only
-            in its name, comment, labels, nice, requeue and time limit, which its user may only lower.
+            in its name, comment, labels, nice, requeue and time limit, which its user may only lower;
+            and by `resources.nodes` or `nodelist` one
+            with a script gives back all nodes but so many, or but those.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
