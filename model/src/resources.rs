@@ -123,6 +123,31 @@ pub struct ResourceRequest {
     pub gpus_per_task: Option<Gpus>,
     /// Whole nodes, shared with nobody.
     pub exclusive: bool,
+    /// Nodes shared with nobody but jobs of the same user that ask for this too. The job holds what it asks for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub exclusive_user: bool,
+    /// Only nodes that have so many sockets at least.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sockets_per_node: Option<u32>,
+    /// Only nodes that have so many cores at least in each socket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cores_per_socket: Option<u32>,
+}
+
+/// How a node must be built, at least; 0 where that is all the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sockets {
+    pub count: u32,
+    /// Cores in each.
+    pub cores: u32,
+}
+
+impl Sockets {
+    /// Nothing is asked for.
+    pub fn are_any(&self) -> bool {
+        *self == Sockets::default()
+    }
 }
 
 /// How memory is asked for.
@@ -160,6 +185,11 @@ pub struct Shape {
     pub memory: MemoryDemand,
     pub gpus: GpuDemand,
     pub exclusive: bool,
+    /// No other job is on its nodes, but those of the same user that are so too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exclusive_user: bool,
+    #[serde(default, skip_serializing_if = "Sockets::are_any")]
+    pub sockets: Sockets,
 }
 
 impl Shape {
@@ -253,6 +283,9 @@ impl ResourceRequest {
             memory,
             gpus,
             exclusive: self.exclusive,
+            // Whole nodes are shared with nobody at all.
+            exclusive_user: self.exclusive_user && !self.exclusive,
+            sockets: Sockets { count: self.sockets_per_node.unwrap_or(0), cores: self.cores_per_socket.unwrap_or(0) },
         }
     }
 }
@@ -299,6 +332,14 @@ pub struct Inventory {
     pub gpus: Vec<Gpu>,
     /// Facts for people: kernel, cgroup layout, runtime, driver version.
     pub facts: BTreeMap<String, String>,
+}
+
+impl Inventory {
+    /// How it is built. What is not known is one socket with all cores, each of one thread.
+    pub fn built(&self) -> Sockets {
+        let count = self.sockets.max(1);
+        Sockets { count, cores: self.cpus.len() as u32 / self.threads_per_core.max(1) / count }
+    }
 }
 
 /// What one node gives to one attempt. Exact: CPU ids and GPU indices, not counts.

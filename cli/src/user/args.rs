@@ -248,6 +248,17 @@ pub enum NodesCommand {
         #[arg(long, default_value_t = 1)]
         weight: u32,
     },
+    /// Set weight and features of nodes: berth nodes set n[1-8] --weight=5 --features=ib,rack1.
+    Set {
+        #[arg(required = true)]
+        nodes: Vec<String>,
+        /// Lower is filled first.
+        #[arg(long, required_unless_present = "features")]
+        weight: Option<u32>,
+        /// All that they have from now on; "" for none.
+        #[arg(long, value_name = "NAME,…")]
+        features: Option<String>,
+    },
     /// Forget nodes that run nothing.
     Delete {
         #[arg(required = true)]

@@ -19,6 +19,17 @@ pub async fn change(client: &Client, command: NodesCommand) -> anyhow::Result<Ex
             };
             Ok(tell_each("Node", &expand(&nodes)?, "is declared: it is powered up when a job needs it", declare).await)
         }
+        NodesCommand::Set { nodes, weight, features } => {
+            let mut change = serde_json::Map::new();
+            change.extend(weight.map(|weight| ("weight".to_owned(), json!(weight))));
+            let list = |features: String| features.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+            change.extend(features.map(|features| ("features".to_owned(), json!(list(features)))));
+            let change = Value::Object(change);
+            let set = async |name: &NodeName| {
+                client.patch(&format!("/v1/nodes/{name}"), &[], &change).await.map_err(|error| format!("{error:#}"))
+            };
+            Ok(tell_each("Node", &expand(&nodes)?, "is changed", set).await)
+        }
         NodesCommand::Delete { nodes } => each(client, &nodes, "delete", &json!({}), "is forgotten").await,
     }
 }

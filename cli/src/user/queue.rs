@@ -149,7 +149,7 @@ pub async fn nodes(client: &Client, format: Format) -> anyhow::Result<()> {
     let is_wide = format == Format::Wide;
     let seen = format!("LAST SEEN ({})", zone());
     let heads: &[&str] = if is_wide {
-        &["NODE", "STATE", "CPUS", "MEMORY", "GPUS", "JOBS", "FEATURES", "ADDRESS", "VERSION", &seen, "REASON"]
+        &["NODE", "STATE", "CPUS", "MEMORY", "GPUS", "JOBS", "WEIGHT", "FEATURES", "ADDRESS", "VERSION", &seen, "REASON"]
     } else {
         &["NODE", "STATE", "CPUS", "MEMORY", "GPUS", "JOBS", "REASON"]
     };
@@ -169,7 +169,13 @@ pub async fn nodes(client: &Client, format: Format) -> anyhow::Result<()> {
         ];
         if is_wide {
             let features: Vec<&str> = node["features"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-            row.extend([features.join(","), text(node, "address"), text(node, "worker_version"), short_time(node, "last_seen")]);
+            row.extend([
+                text(node, "weight"),
+                features.join(","),
+                text(node, "address"),
+                text(node, "worker_version"),
+                short_time(node, "last_seen"),
+            ]);
         }
         row.push(text(node, "reason"));
         table.row(row);

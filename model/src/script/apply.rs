@@ -200,17 +200,26 @@ impl Draft {
             "gpus" => resources.gpus = Some(values::gpus(text)?),
             "gpus-per-node" => resources.gpus_per_node = Some(values::gpus(text)?),
             "gpus-per-task" => resources.gpus_per_task = Some(values::gpus(text)?),
-            "exclusive" => {
-                resources.exclusive = true;
-                if !text.is_empty() {
-                    self.warn(
-                        "unsupported_directive",
-                        option,
-                        format!("\"{text:.40}\" is not supported: whole nodes are taken, shared with nobody"),
-                        "write --exclusive alone",
-                    );
-                }
+            "exclusive" => match text {
+                "" => (resources.exclusive, resources.exclusive_user) = (true, false),
+                "user" => (resources.exclusive, resources.exclusive_user) = (false, true),
+                "mcs" => return Err("needs labels of security, which are not here: say user, or nothing for whole nodes".to_owned()),
+                "topo" => return Err("is not supported: say nothing for whole nodes, and name them with --nodelist".to_owned()),
+                _ => return Err("is neither user nor nothing".to_owned()),
+            },
+            "oversubscribe" => {
+                (resources.exclusive, resources.exclusive_user) = (false, false);
+                self.warn(
+                    "never_oversubscribed",
+                    option,
+                    "nodes are shared, but a CPU or GPU is never given to two jobs at once".to_owned(),
+                    "nothing to do: jobs share nodes unless they say --exclusive",
+                );
             }
+            "sockets-per-node" => resources.sockets_per_node = Some(values::count(text)?),
+            "cores-per-socket" => resources.cores_per_socket = Some(values::count(text)?),
+            "extra-node-info" => (resources.sockets_per_node, resources.cores_per_socket) = values::sockets(text)?,
+            "hint" => values::hint(text)?,
             "gres" => {
                 let (gpus, others) = values::gres(text)?;
                 resources.gpus_per_node = gpus.or(resources.gpus_per_node.take());

@@ -114,6 +114,34 @@ fn exports_say_what_the_client_must_add() {
 }
 
 #[test]
+fn nodes_are_shared_as_the_last_word_says() {
+    for (directives, shared) in [
+        ("", (false, false)),
+        ("#SBATCH --exclusive", (true, false)),
+        ("#SBATCH --exclusive=user", (false, true)),
+        ("#SBATCH --exclusive\n#SBATCH --exclusive=user", (false, true)),
+        ("#SBATCH --exclusive=user\n#SBATCH --exclusive", (true, false)),
+        ("#SBATCH --exclusive -s", (false, false)),
+    ] {
+        let resources = parsed(directives).spec.resources;
+        assert_eq!((resources.exclusive, resources.exclusive_user), shared, "{directives}");
+    }
+}
+
+#[test]
+fn nodes_are_built_as_was_asked() {
+    for (directive, sockets) in [
+        ("-B 2", (Some(2), None)),
+        ("-B 2:32", (Some(2), Some(32))),
+        ("-B *:32 --hint=multithread", (None, Some(32))),
+        ("--sockets-per-node=4 --cores-per-socket=8", (Some(4), Some(8))),
+    ] {
+        let resources = parsed(&format!("#SBATCH {directive}")).spec.resources;
+        assert_eq!((resources.sockets_per_node, resources.cores_per_socket), sockets, "{directive}");
+    }
+}
+
+#[test]
 fn the_command_line_wins() {
     let overrides = [("time", "5"), ("-n", "3"), ("--mem-per-cpu", "1G")].map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
     let text = script("#SBATCH --time=90 -n 9 --mem=4G");
@@ -136,7 +164,7 @@ fn what_is_not_done_is_told_with_its_line() {
         ("\n#SBATCH --switches 2", "unsupported_directive", "--switches"),
         ("\n#SBATCH --gres=nvme:1,gpu:1", "unsupported_gres", "--gres"),
         ("\n#SBATCH -p h100,a100", "partition_list", "--partition"),
-        ("\n#SBATCH --exclusive=user", "unsupported_directive", "--exclusive"),
+        ("\n#SBATCH -s", "never_oversubscribed", "--oversubscribe"),
         ("\n#SBATCH -N4 -n2", "nodes_lowered", "--nodes"),
         ("\n#SBATCH --container-image=a --container-mounts=/a:/b:x-create=dir", "unsupported_directive", "--container-mounts"),
         ("echo\n#SBATCH -n2", "late_directive", "#SBATCH"),
@@ -164,6 +192,13 @@ fn every_bad_directive_has_its_line_option_and_example() {
         ("--mem=1G --mem-per-cpu=1G", "memory_contradictory", "--mem-per-cpu"),
         ("--mem-per-gpu=1G", "memory_per_gpu_without_gpus", "--mem-per-gpu"),
         ("--cpus-per-gpu=4", "cpus_per_gpu_without_gpus", "--cpus-per-gpu"),
+        ("-B 2:32:1", "invalid_value", "--extra-node-info"),
+        ("--hint=nomultithread", "invalid_value", "--hint"),
+        ("--threads-per-core=1", "unsupported_option", "--threads-per-core"),
+        ("--ntasks-per-core=1", "unsupported_option", "--ntasks-per-core"),
+        ("--sockets-per-node=0", "invalid_value", "--sockets-per-node"),
+        ("--exclusive=mcs", "invalid_value", "--exclusive"),
+        ("--exclusive=topo", "invalid_value", "--exclusive"),
         ("-t 1:2:3:4", "invalid_value", "--time"),
         ("-t 10 --time-min=20", "time_min_above_limit", "--time-min"),
         ("-b soon", "invalid_value", "--begin"),

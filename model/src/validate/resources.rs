@@ -18,6 +18,14 @@ pub(super) fn check_resources(spec: &JobSpec, faults: &mut Faults) {
     check_counts(request, faults);
     check_memory(request, faults);
     check_gpu_counts(request, faults);
+    if request.exclusive && request.exclusive_user {
+        faults.add(
+            "exclusive_contradictory",
+            "resources.exclusive_user",
+            "whole nodes are shared with nobody, not even with jobs of the same user",
+            "keep exclusive for whole nodes, or exclusive_user for nodes without other users",
+        );
+    }
     // Contradictions are looked for among numbers that make sense each by itself.
     if faults.0.len() == found_before {
         let shape = request.shape(MemoryDemand::WholeNode);
@@ -33,6 +41,8 @@ fn check_counts(request: &ResourceRequest, faults: &mut Faults) {
         ("tasks", request.tasks, MAX_TASKS, 32),
         ("tasks_per_node", request.tasks_per_node, MAX_TASKS, 8),
         ("cpus_per_task", request.cpus_per_task, MAX_CPUS_PER_TASK, 16),
+        ("sockets_per_node", request.sockets_per_node, MAX_CPUS_PER_TASK, 2),
+        ("cores_per_socket", request.cores_per_socket, MAX_CPUS_PER_TASK, 32),
     ] {
         if let Some(count) = count.filter(|n| *n == 0 || *n > most) {
             faults.add(

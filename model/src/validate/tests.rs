@@ -40,6 +40,7 @@ fn each_flaw_has_its_code_field_and_help() {
         (r#"{"name": ""}"#.into(), "invalid_job_name", "name"),
         (r#"{"name": "a\nb"}"#.into(), "invalid_job_name", "name"),
         (format!(r#"{{"name": "{}"}}"#, long(201)), "invalid_job_name", "name"),
+        (r#"{"resources": {"exclusive": true, "exclusive_user": true}}"#.into(), "exclusive_contradictory", "resources.exclusive_user"),
         (r#"{"script_args": ["x"]}"#.into(), "script_args_without_script", "script_args"),
         (r#"{"container": {"image": ""}}"#.into(), "invalid_image", "container.image"),
         (r#"{"container": {"image": "a b"}}"#.into(), "invalid_image", "container.image"),

@@ -211,9 +211,9 @@ impl Pass<'_> {
 
     fn hold_for(&mut self, queued: &Queued, fit: &Fit, found: &Found, victims: Vec<JobId>) -> Wait {
         for (at, share) in &found.parts {
-            let mut held = self.held(found.key, fit, found.at, *at, *share, queued.length);
-            held.from = self.now;
-            self.profile.book(self.fleet, *at, queued.job, held);
+            let mut booking = self.booking(queued.job, found.key, fit, found.at, *at, *share, queued.length);
+            booking.held.from = self.now;
+            self.profile.book(self.fleet, *at, booking);
         }
         self.bookings.add(queued.job, found.at, found.parts.iter().map(|(at, _)| *at));
         self.book_licenses(queued.job, found, self.now, queued.length);

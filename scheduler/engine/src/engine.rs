@@ -24,6 +24,7 @@ use crate::order::{Order, Rest};
 use crate::plan::Plan;
 use crate::predict::Predictions;
 use crate::profile::Profile;
+use crate::sharing::Sharer;
 use crate::standing::Standing;
 use crate::ways;
 
@@ -290,7 +291,7 @@ impl Engine {
         self.remove_job(job.id);
         if let Some(attempt) = job.attempt.as_ref().filter(|_| job.state.is_active()) {
             let end = end_of(&job, attempt);
-            self.hold((job.id, None, false), end, &attempt.nodes, attempt.reservation.as_ref());
+            self.hold((job.id, None, false), end, &attempt.nodes, attempt.reservation.as_ref(), &Sharer::of(&job));
             self.licenses.hold((job.id, None, false), license::held(&attempt.charge.tres), end);
         }
         if job.state == JobState::Pending {
@@ -335,7 +336,14 @@ impl Engine {
     }
 
     /// `who`: the job, its task, and whether it is a start that is not confirmed yet.
-    fn hold(&mut self, who: (JobId, Option<u32>, bool), end: Micros, nodes: &[NodeAllocation], reservation: Option<&Name>) {
+    fn hold(
+        &mut self,
+        who: (JobId, Option<u32>, bool),
+        end: Micros,
+        nodes: &[NodeAllocation],
+        reservation: Option<&Name>,
+        sharer: &Option<Arc<Sharer>>,
+    ) {
         if self.is_fleet_stale {
             return;
         }
@@ -345,7 +353,7 @@ impl Engine {
             if let Some(real) = self.fleet.find(&allocation.node) {
                 // A reservation may have lost the node that its job still holds.
                 let at = self.fleet.seen_by(real, via).unwrap_or(real);
-                self.fleet.hold(at, Holding::of(job, index, is_provisional, end, allocation));
+                self.fleet.hold(at, Holding::of(job, index, is_provisional, end, allocation).shared_by(sharer.clone()));
                 self.redraw(at);
             }
         }
@@ -386,14 +394,15 @@ impl Engine {
         for entry in self.world.jobs.values() {
             if let Some(attempt) = entry.job.attempt.as_ref().filter(|_| entry.job.state.is_active()) {
                 let end = end_of(&entry.job, attempt);
-                held.push(((entry.job.id, None, false), end, attempt.nodes.clone(), attempt.reservation.clone()));
+                held.push(((entry.job.id, None, false), end, attempt.nodes.clone(), attempt.reservation.clone(), Sharer::of(&entry.job)));
             }
         }
         for ((job, index), start) in &self.world.unconfirmed {
-            held.push(((*job, *index, true), start.end, start.nodes.clone(), start.reservation.clone()));
+            let sharer = self.world.jobs.get(job).and_then(|entry| Sharer::of(&entry.job));
+            held.push(((*job, *index, true), start.end, start.nodes.clone(), start.reservation.clone(), sharer));
         }
-        for (who, end, nodes, reservation) in held {
-            self.hold(who, end, &nodes, reservation.as_ref());
+        for (who, end, nodes, reservation, sharer) in held {
+            self.hold(who, end, &nodes, reservation.as_ref(), &sharer);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Explanations: turning what a pass met into verdicts with objects, amounts, holders and advice.
 
 use berth_model::event::JobSnapshot;
-use berth_model::resources::{GpuDemand, Gpus, MemoryDemand, Shape};
+use berth_model::resources::{GpuDemand, Gpus, MemoryDemand, Shape, Sockets};
 use berth_model::verdict::{PlannedStart, Verdict};
 use berth_model::{JobId, Name, hostlist};
 use jiff::Timestamp;
@@ -81,6 +81,11 @@ pub fn ground(fleet: &Fleet, filling: &Filling, candidates: &Candidates) -> Grou
     let mut have = format!("{} on {}", free_of(&candidates.usable), counted(candidates.usable.len() as u64, "node"));
     if !required.is_empty() {
         have.push_str(&format!("; of these {} on {}, which it must have", free_of(required), names(fleet, required)));
+    }
+    let is_shared = |at: &&NodeIdx| fleet.holdings(**at).iter().any(|holding| holding.sharer.is_some());
+    let shared = candidates.usable.iter().filter(is_shared).count();
+    if shared > 0 {
+        have.push_str(&format!("; {} for one user's jobs alone", counted(shared as u64, "node")));
     }
     // Those on nodes that it must have come first. A gang has an end on each node; the first few ends of all may be one job's.
     let mut ends: Vec<(bool, Micros, JobId)> = Vec::new();
@@ -190,8 +195,23 @@ pub fn words(shape: &Shape) -> String {
         MemoryDemand::PerCpu(bytes) => format!(", {bytes} of memory a CPU"),
         MemoryDemand::PerGpu(bytes) => format!(", {bytes} of memory a GPU"),
     };
-    let whole = if shape.exclusive { ", whole nodes" } else { "" };
-    format!("{nodes}, {tasks}{memory}{gpus}{whole}")
+    let whole = match () {
+        () if shape.exclusive => ", whole nodes",
+        () if shape.exclusive_user => ", nodes shared with no other user",
+        () => "",
+    };
+    format!("{nodes}, {tasks}{memory}{gpus}{whole}{}", built(shape.sockets))
+}
+
+/// `, 2 sockets at least of 32 cores at least`.
+fn built(sockets: Sockets) -> String {
+    let cores = || counted(u64::from(sockets.cores), "core");
+    match sockets {
+        Sockets { count: 0, cores: 0 } => String::new(),
+        Sockets { count: 0, .. } => format!(", sockets of {} at least", cores()),
+        Sockets { count, cores: 0 } => format!(", {} at least", counted(count.into(), "socket")),
+        Sockets { count, .. } => format!(", {} at least of {} at least", counted(count.into(), "socket"), cores()),
+    }
 }
 
 /// `4 GPUs`, `2 h100 GPUs`.

@@ -15,7 +15,7 @@ use crate::counted::Counted;
 use crate::fleet::{Class, Fleet, NodeIdx};
 use crate::keys::{Ground, Key};
 use crate::profile::Profile;
-use crate::shape::{NodeLimits, Share, even_share, is_even_only, node_counts, node_need, node_range, total_gpus};
+use crate::shape::{NodeLimits, Share, even_share, is_even_only, node_claim, node_counts, node_need, node_range, total_gpus};
 
 /// The nodes of a ground.
 #[derive(Debug, Default)]
@@ -150,7 +150,7 @@ pub fn work_out(fleet: &Fleet, partitions: &BTreeMap<Name, Partition>, key: &Key
     let mut could_fit = false;
     for nodes in node_counts(shape, required) {
         let share = even_share(shape, nodes, 0);
-        let needs: Vec<_> = fleet.classes.iter().map(|class| node_need(shape, class, limits, share)).collect();
+        let needs: Vec<_> = fleet.classes.iter().map(|class| node_claim(shape, class, limits, share)).collect();
         let count = |by_class: &[u32]| needs.iter().zip(by_class).filter(|(need, _)| need.is_some()).map(|(_, n)| *n).sum::<u32>();
         let are_counted = |by_class: &[u32]| {
             let able = needs.iter().zip(by_class).zip(0..).filter(|((need, _), _)| need.is_some());

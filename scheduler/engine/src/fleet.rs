@@ -13,10 +13,11 @@ use std::sync::Arc;
 use berth_model::node::Node;
 use berth_model::policy::Partition;
 use berth_model::reservation::{Reservation, ReservedShare};
-use berth_model::resources::NodeAllocation;
+use berth_model::resources::{NodeAllocation, Sockets};
 use berth_model::{JobId, Name, NodeName, hostlist};
 
 use crate::amount::{Amount, Micros, SLOTS, micros};
+use crate::sharing::Sharer;
 
 pub type NodeIdx = u32;
 
@@ -28,6 +29,7 @@ pub struct Class {
     pub features: BTreeSet<String>,
     pub partitions: BTreeSet<Name>,
     pub weight: u32,
+    pub sockets: Sockets,
     /// The reservation that these are views of.
     pub via: Option<Name>,
     /// Of views: they are not the whole nodes.
@@ -46,14 +48,24 @@ pub struct Holding {
     pub cpus: Vec<u32>,
     pub gpus: Vec<u32>,
     pub memory: u64,
-    /// What it takes from what may be given to jobs. The fleet keeps it.
+    /// Whose it is, if its job shares nodes with none but its own kind.
+    pub sharer: Option<Arc<Sharer>>,
+    /// What it takes from what may be given to jobs: of one that shares with its own kind alone, the whole node. The fleet keeps it.
     pub amount: Amount,
+    /// The same to those that it shares with. The fleet keeps it.
+    pub own: Amount,
 }
 
 impl Holding {
+    pub fn shared_by(self, sharer: Option<Arc<Sharer>>) -> Self {
+        Holding { sharer, ..self }
+    }
+
     pub fn of(owner: JobId, array_index: Option<u32>, is_provisional: bool, end: Micros, allocation: &NodeAllocation) -> Self {
         Holding {
             amount: Amount::default(),
+            own: Amount::default(),
+            sharer: None,
             owner,
             array_index,
             is_provisional,
@@ -258,8 +270,9 @@ impl Fleet {
     /// Adds what an attempt or a start holds on a node, by the view `at` if it is one.
     pub fn hold(&mut self, at: NodeIdx, holding: Holding) {
         let FleetNode { real, via, .. } = self.nodes[at as usize];
-        let amount = self.amount(real, &holding);
-        self.nodes[real as usize].holdings.push(Holding { amount, via, ..holding });
+        let own = self.amount(real, &holding);
+        let amount = if holding.sharer.is_some() { self.class(real).total } else { own };
+        self.nodes[real as usize].holdings.push(Holding { amount, own, via, ..holding });
     }
 
     fn number(&mut self, class: Class) -> u32 {
@@ -289,7 +302,8 @@ impl Fleet {
         }
         let partitions =
             self.memberships.iter().filter(|(_, m)| m.includes(&node.name, &node.features)).map(|(name, _)| name.clone()).collect();
-        Class { total, kinds, features: node.features.clone(), partitions, weight: node.filling_weight(), via: None, is_part: false }
+        let (weight, sockets) = (node.filling_weight(), node.inventory.built());
+        Class { total, kinds, features: node.features.clone(), partitions, weight, sockets, via: None, is_part: false }
     }
 
     pub fn class(&self, node: NodeIdx) -> &Class {

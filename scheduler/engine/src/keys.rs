@@ -12,6 +12,7 @@ use berth_model::{Name, NodeName};
 
 use crate::fit::{Candidates, Fit, candidates, work_out};
 use crate::fleet::Fleet;
+use crate::sharing::Sharer;
 
 pub type KeyId = u32;
 
@@ -22,6 +23,8 @@ pub struct Key {
     pub ground: Ground,
     /// What it holds besides nodes.
     pub licenses: LicenseCounts,
+    /// Whose it is, if it shares nodes with none but its own kind.
+    pub sharer: Option<Arc<Sharer>>,
 }
 
 /// The nodes a job may use, whatever its shape.
@@ -53,6 +56,7 @@ impl Key {
                 fences: BTreeSet::new(),
             },
             licenses: job.licenses.first().cloned().unwrap_or_default(),
+            sharer: Sharer::of(job),
         }
     }
 }

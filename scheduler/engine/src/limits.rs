@@ -77,7 +77,7 @@ impl Pass<'_> {
         let mut tres = TresCounts::new();
         let mut on_node = TresCounts::new();
         for (at, share) in &found.parts {
-            let amount = self.held(found.key, fit, found.at, *at, *share, queued.length).amount;
+            let amount = self.own(found.key, fit, *at, *share);
             let class = self.fleet.class(*at);
             let kinds = class.kinds.iter().zip(amount.gpus).filter(|(_, count)| *count > 0);
             let mut counts = vec![(Tres::Cpu, amount.cpus.into()), (Tres::Mem, amount.memory >> 20), (Tres::Node, 1)];

@@ -172,6 +172,8 @@ mod tests {
                 memory: MemoryDemand::PerNode(Bytes(0)),
                 gpus: GpuDemand::None,
                 exclusive: false,
+                exclusive_user: false,
+                sockets: Default::default(),
             },
             time_limit: minutes * 60,
             submit_time: jiff::Timestamp::UNIX_EPOCH,

@@ -10,7 +10,7 @@ use berth_model::policy::Partition;
 use berth_model::{JobId, Name, NodeName};
 
 use crate::accounts::Accounts;
-use crate::amount::{Micros, NEVER};
+use crate::amount::{Amount, Micros, NEVER};
 use crate::backfill::Queued;
 use crate::bookings::Bookings;
 use crate::claims::Preempting;
@@ -22,7 +22,7 @@ use crate::licenses::Licenses;
 use crate::limits::{Causes, Memo};
 use crate::place;
 use crate::plan::Start;
-use crate::profile::Profile;
+use crate::profile::{Booking, Profile};
 use crate::search::{Answer, Wanted, choose_now, earliest};
 use crate::shape::{Share, even_share, node_need};
 use crate::singles::Trails;
@@ -203,6 +203,9 @@ impl<'a> Pass<'a> {
 
     /// The earliest instant in `from..=latest` at which there are nodes.
     fn find_nodes(&mut self, key: KeyId, fit: &Arc<Fit>, length: Micros, from: Micros, latest: Micros) -> Option<Found> {
+        if let Some(sharer) = self.keys.entries[key as usize].key.sharer.clone() {
+            return self.find_shared(key, fit, &sharer, length, from, latest);
+        }
         let required = fit.candidates.required.as_deref()?;
         let mut best: Option<Found> = None;
         for (i, variant) in fit.variants.iter().enumerate() {
@@ -288,8 +291,8 @@ impl<'a> Pass<'a> {
     /// Takes a planned start off the profile.
     pub fn reserve(&mut self, job: JobId, fit: &Fit, found: &Found, length: Micros) {
         for (at, share) in &found.parts {
-            let held = self.held(found.key, fit, found.at, *at, *share, length);
-            self.profile.book(self.fleet, *at, job, held);
+            let booking = self.booking(job, found.key, fit, found.at, *at, *share, length);
+            self.profile.book(self.fleet, *at, booking);
         }
         self.bookings.add(job, found.at, found.parts.iter().map(|(at, _)| *at));
         self.book_licenses(job, found, found.at, length);
@@ -309,9 +312,11 @@ impl<'a> Pass<'a> {
         let mut parts = found.parts.clone();
         parts.sort_by_key(|(at, _)| self.fleet.real(*at));
         for (at, share) in &parts {
-            let held = self.held(found.key, fit, found.at, *at, *share, queued.length);
-            let allocation = place::allocate(self.fleet, *at, &held.amount, share.tasks);
-            self.fleet.hold(*at, Holding::of(queued.job, array_index, true, held.to, &allocation));
+            let Booking { held, shared, .. } = self.booking(queued.job, found.key, fit, found.at, *at, *share, queued.length);
+            let own = shared.as_ref().map_or(held.amount, |(_, own)| *own);
+            let allocation = place::allocate(self.fleet, *at, &own, share.tasks);
+            let sharer = shared.map(|(sharer, _)| sharer);
+            self.fleet.hold(*at, Holding::of(queued.job, array_index, true, held.to, &allocation).shared_by(sharer));
             self.profile.start(self.fleet, *at, held);
             nodes.push(allocation);
         }
@@ -322,9 +327,19 @@ impl<'a> Pass<'a> {
         Ok(Start { job: queued.job, array_index, nodes, charge, reservation })
     }
 
-    pub fn held(&self, key: KeyId, fit: &Fit, from: Micros, node: NodeIdx, share: Share, length: Micros) -> Held {
+    /// What a start or a planned start takes of a node.
+    #[allow(clippy::too_many_arguments)]
+    pub fn booking(&self, job: JobId, key: KeyId, fit: &Fit, from: Micros, node: NodeIdx, share: Share, length: Micros) -> Booking {
+        let own = self.own(key, fit, node, share);
+        let sharer = self.keys.entries[key as usize].key.sharer.clone();
+        let amount = if sharer.is_some() { self.fleet.class(node).total } else { own };
+        let held = Held { from, to: from.saturating_add(length), amount };
+        Booking { job, held, shared: sharer.map(|sharer| (sharer, own)) }
+    }
+
+    /// What a job of the key is given by a node.
+    pub fn own(&self, key: KeyId, fit: &Fit, node: NodeIdx, share: Share) -> Amount {
         let shape = &self.keys.entries[key as usize].key.shape;
-        let amount = node_need(shape, self.fleet.class(node), fit.limits, share).expect("a share that was found to fit has a need");
-        Held { from, to: from.saturating_add(length), amount }
+        node_need(shape, self.fleet.class(node), fit.limits, share).expect("a share that was found to fit has a need")
     }
 }

@@ -24,7 +24,8 @@ struct Domain {
 pub fn allocate(fleet: &Fleet, at: NodeIdx, need: &Amount, tasks: u32) -> NodeAllocation {
     let entry = &fleet.nodes[at as usize];
     let slot = need.gpus.iter().position(|n| *n > 0);
-    let is_whole = *need == fleet.class(fleet.real(at)).total;
+    let total = fleet.class(fleet.real(at)).total;
+    let is_whole = (need.cpus, need.gpus) == (total.cpus, total.gpus);
     let kind = slot.map(|slot| fleet.class(at).kinds[slot].as_str());
     let domains = free_domains(fleet, at, kind, is_whole);
     let (cpus, gpus) = pick(domains, need.cpus as usize, need.gpu_count() as usize);

@@ -14,6 +14,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
 
 use berth_model::JobId;
 
@@ -21,15 +22,19 @@ use crate::amount::{Amount, Micros, NEVER, SECOND};
 use crate::filling::Filling;
 use crate::fleet::{Fleet, NodeIdx};
 use crate::gaps::{Gaps, Place};
+use crate::sharing::Sharer;
 use crate::tiers::{Tiers, members};
 use crate::timeline::{Begin, Held, Timeline, Window};
 use crate::views::{self, Taken};
 
 /// A planned start's part on one node.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Booking {
     pub job: JobId,
+    /// Of a job that shares with its own kind alone: the whole node.
     pub held: Held,
+    /// Of such a one: whose it is, and what it takes to those that it shares with.
+    pub shared: Option<(Arc<Sharer>, Amount)>,
 }
 
 /// The gaps of one class.
@@ -179,8 +184,9 @@ impl Profile {
     }
 
     /// Takes a planned start.
-    pub fn book(&mut self, fleet: &Fleet, at: NodeIdx, job: JobId, held: Held) {
-        self.bookings[at as usize].push(Booking { job, held });
+    pub fn book(&mut self, fleet: &Fleet, at: NodeIdx, booking: Booking) {
+        let held = booking.held;
+        self.bookings[at as usize].push(booking);
         if fleet.is_reserved(at) {
             self.redraw(fleet, at, self.now);
         } else {

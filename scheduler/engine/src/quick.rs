@@ -235,10 +235,11 @@ impl Quick<'_, '_> {
         }
     }
 
-    /// The job has several ways, holds licences, or is planned where reservations keep something.
+    /// The job has several ways, holds licences, shares nodes with its own kind alone, or is planned where reservations keep something.
     fn has_choice(&self, entry: &Entry) -> bool {
-        let is_licensed = !self.pass.keys.entries[entry.key as usize].key.licenses.is_empty();
-        is_licensed || !entry.others.is_empty() || self.pass.bookings.nodes(entry.job.id).iter().any(|at| self.pass.fleet.is_reserved(*at))
+        let key = &self.pass.keys.entries[entry.key as usize].key;
+        let is_choosy = !key.licenses.is_empty() || key.sharer.is_some();
+        is_choosy || !entry.others.is_empty() || self.pass.bookings.nodes(entry.job.id).iter().any(|at| self.pass.fleet.is_reserved(*at))
     }
 
     fn place(&self, job: JobId) -> Option<Place> {
@@ -248,14 +249,19 @@ impl Quick<'_, '_> {
 
     /// Jobs whose planned start is the next on a freed node, where there is room now if nobody had planned starts.
     fn planned_next(&mut self, freed: &[NodeIdx]) -> BTreeSet<JobId> {
-        let next = freed.iter().filter_map(|at| self.pass.profile.bookings(*at).iter().min_by_key(|b| (b.held.from, b.job)));
-        let jobs: BTreeSet<JobId> = next.map(|booking| booking.job).collect();
+        let profile = &self.pass.profile;
+        let next = freed.iter().filter_map(|at| profile.bookings(*at).iter().min_by_key(|b| (b.held.from, b.job)));
+        // With the first of them all may go that share the node with it.
+        let sharing = freed.iter().flat_map(|at| profile.bookings(*at)).filter(|booking| booking.shared.is_some());
+        let jobs: BTreeSet<JobId> = next.chain(sharing).map(|booking| booking.job).collect();
         let keys = jobs.into_iter().filter_map(|job| Some((job, self.world.jobs.get(&job)?.keys().collect::<Vec<_>>())));
         let keys: Vec<_> = keys.take(MOST_NEXT).collect();
         let has_room = |(_, keys): &(JobId, Vec<KeyId>)| {
             keys.iter().any(|key| {
                 let fit = self.pass.fit(*key);
-                explain::has_room(self.pass.fleet, &self.pass.profile.filling, &fit)
+                // Where its own kind leave it room is not seen from outside.
+                self.pass.keys.entries[*key as usize].key.sharer.is_some()
+                    || explain::has_room(self.pass.fleet, &self.pass.profile.filling, &fit)
             })
         };
         keys.into_iter().filter(has_room).map(|(job, _)| job).collect()

@@ -78,6 +78,9 @@ pub fn is_even_only(shape: &Shape, required: usize) -> bool {
 
 /// What a node of `class` must give for `share`; nothing if even a free one cannot.
 pub fn node_need(shape: &Shape, class: &Class, limits: NodeLimits, share: Share) -> Option<Amount> {
+    if shape.sockets.count > class.sockets.count || shape.sockets.cores > class.sockets.cores {
+        return None;
+    }
     let cpus = share.tasks.saturating_mul(shape.cpus_per_task).max(1);
     let (wanted, count) = gpus_on_node(shape, share);
     let mut need = Amount { memory: 0, cpus, gpus: [0; SLOTS] };
@@ -95,10 +98,30 @@ pub fn node_need(shape: &Shape, class: &Class, limits: NodeLimits, share: Share)
     }
     if shape.exclusive {
         // Of a node of which only a part is reserved nobody gets the whole.
-        need = if class.is_part { return None } else { class.total };
+        need = if class.is_part { return None } else { whole_node(shape, class) };
     }
     let is_within = limits.cpus.is_none_or(|most| need.cpus <= most) && limits.memory.is_none_or(|most| need.memory <= most);
+    if shape.exclusive_user && class.is_part {
+        return None;
+    }
     is_within.then_some(need)
+}
+
+/// The same in the eyes of all but those that it shares with: a job that shares with its own kind alone takes the whole node.
+pub fn node_claim(shape: &Shape, class: &Class, limits: NodeLimits, share: Share) -> Option<Amount> {
+    node_need(shape, class, limits, share).map(|need| if shape.exclusive_user { class.total } else { need })
+}
+
+/// All CPUs and GPUs of a node; of the memory as much as was asked for, by what it then has of CPUs or GPUs (Slurm's rule for --exclusive).
+fn whole_node(shape: &Shape, class: &Class) -> Amount {
+    let total = class.total;
+    let memory = match shape.memory {
+        MemoryDemand::WholeNode => total.memory,
+        MemoryDemand::PerNode(bytes) => bytes.0,
+        MemoryDemand::PerCpu(bytes) => bytes.0.saturating_mul(u64::from(total.cpus)),
+        MemoryDemand::PerGpu(bytes) => bytes.0.saturating_mul(u64::from(total.gpu_count())),
+    };
+    Amount { memory: memory.min(total.memory), ..total }
 }
 
 fn gpus_on_node(shape: &Shape, share: Share) -> (Option<&Gpus>, u32) {

@@ -140,6 +140,11 @@ impl Timeline {
         None
     }
 
+    /// What is free from each instant on; the first reaches back for ever.
+    pub fn steps(&self) -> impl Iterator<Item = (Micros, &Amount)> + '_ {
+        self.segments.iter().map(|s| (s.from, &s.free))
+    }
+
     /// Instants after `after` at which something changes.
     pub fn steps_after(&self, after: Micros) -> impl Iterator<Item = Micros> + '_ {
         self.segments.iter().map(|s| s.from).filter(move |from| *from > after)

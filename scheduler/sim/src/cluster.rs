@@ -215,6 +215,8 @@ fn shape(nodes: u32, cpus: u32, gpus: u32, memory_mib: u64) -> Shape {
         memory: MemoryDemand::PerNode(Bytes(memory_mib << 20)),
         gpus: if gpus > 0 { GpuDemand::PerNode(Gpus { kind: None, count: gpus }) } else { GpuDemand::None },
         exclusive: false,
+        exclusive_user: false,
+        sockets: Default::default(),
     }
 }
 

@@ -66,6 +66,8 @@ fn job(id: u64, submitted: i64, nodes: u32, limit: u64, length: u64) -> SimJob {
             memory: MemoryDemand::PerCpu(Bytes(1 << 30)),
             gpus: GpuDemand::None,
             exclusive: false,
+            exclusive_user: false,
+            sockets: Default::default(),
         },
         time_limit: limit * 60,
         submit_time: noon() + SignedDuration::from_mins(submitted),

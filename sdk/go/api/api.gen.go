@@ -1885,13 +1885,18 @@ type ReservedShare struct {
 // `nodes` × `tasks_per_node` and `tasks` follow Slurm's `-N`, `--ntasks-per-node` and `-n`. At most one of the three memory
 // fields may be given; without any the partition's default applies.
 type ResourceRequest struct {
-	CpusPerTask *int32 `json:"cpus_per_task,omitempty"`
+	// CoresPerSocket Only nodes that have so many cores at least in each socket.
+	CoresPerSocket *int32 `json:"cores_per_socket,omitempty"`
+	CpusPerTask    *int32 `json:"cpus_per_task,omitempty"`
 
 	// Exclusive Whole nodes, shared with nobody.
-	Exclusive   *bool `json:"exclusive,omitempty"`
-	Gpus        *Gpus `json:"gpus,omitempty"`
-	GpusPerNode *Gpus `json:"gpus_per_node,omitempty"`
-	GpusPerTask *Gpus `json:"gpus_per_task,omitempty"`
+	Exclusive *bool `json:"exclusive,omitempty"`
+
+	// ExclusiveUser Nodes shared with nobody but jobs of the same user that ask for this too. The job holds what it asks for.
+	ExclusiveUser *bool `json:"exclusive_user,omitempty"`
+	Gpus          *Gpus `json:"gpus,omitempty"`
+	GpusPerNode   *Gpus `json:"gpus_per_node,omitempty"`
+	GpusPerTask   *Gpus `json:"gpus_per_task,omitempty"`
 
 	// MaxNodes With it, `nodes` is the least and this the most; absent: exactly `nodes`.
 	MaxNodes           *int32 `json:"max_nodes,omitempty"`
@@ -1900,9 +1905,12 @@ type ResourceRequest struct {
 	MemoryPerNodeBytes *Bytes `json:"memory_per_node_bytes,omitempty"`
 
 	// Nodes Nodes wanted; absent: as many as the tasks need.
-	Nodes        *int32 `json:"nodes,omitempty"`
-	Tasks        *int32 `json:"tasks,omitempty"`
-	TasksPerNode *int32 `json:"tasks_per_node,omitempty"`
+	Nodes *int32 `json:"nodes,omitempty"`
+
+	// SocketsPerNode Only nodes that have so many sockets at least.
+	SocketsPerNode *int32 `json:"sockets_per_node,omitempty"`
+	Tasks          *int32 `json:"tasks,omitempty"`
+	TasksPerNode   *int32 `json:"tasks_per_node,omitempty"`
 }
 
 // Share One line of the share tree, in the order of a walk from the root.

@@ -78,6 +78,8 @@ fn shape(nodes: u32, gpus: u32, cpus_per_task: u32, gib_per_cpu: u64) -> Shape {
         memory: MemoryDemand::PerCpu(Bytes(gib_per_cpu * GIB)),
         gpus: if gpus > 0 { GpuDemand::PerNode(Gpus { kind: Some("h100".to_owned()), count: gpus }) } else { GpuDemand::None },
         exclusive: false,
+        exclusive_user: false,
+        sockets: Default::default(),
     }
 }
 

@@ -70,6 +70,8 @@ pub fn shape(nodes: u32, cpus: u32) -> Shape {
         memory: MemoryDemand::PerCpu(Bytes(GIB)),
         gpus: GpuDemand::None,
         exclusive: false,
+        exclusive_user: false,
+        sockets: Default::default(),
     }
 }
 

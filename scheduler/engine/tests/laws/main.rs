@@ -10,6 +10,7 @@ mod naive;
 mod preemption;
 mod quotas;
 mod reservations;
+mod sharing;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -117,6 +118,10 @@ struct Story {
     preempts: Option<(PreemptBy, u64)>,
     /// Tenants that lend each other.
     cohort: Option<quotas::Cohort>,
+    /// Some jobs want no stranger on their nodes.
+    shares: bool,
+    /// Jobs preempt others, and what that costs is not looked at.
+    is_preempted: bool,
 }
 
 impl Story {
@@ -134,6 +139,8 @@ impl Story {
             limits: None,
             preempts: None,
             cohort: None,
+            shares: false,
+            is_preempted: false,
         }
     }
 
@@ -154,7 +161,7 @@ impl Story {
             let plan = self.plan(false)?;
             self.take(&plan)?;
             // A limit may hold a job whose planned start has come.
-            if self.limits.is_none() && self.cohort.is_none() && !plan.is_full {
+            if self.limits.is_none() && self.cohort.is_none() && !self.is_preempted && !plan.is_full {
                 self.check_nobody_is_delayed(&before)?;
             }
         }
@@ -180,7 +187,10 @@ impl Story {
                 if self.cohort.is_some() {
                     job = quotas::asked_by(job);
                 }
-                if self.preempts.is_some() && job.id.0 % 3 == 0 {
+                if self.shares {
+                    job = sharing::asked_by(job);
+                }
+                if (self.preempts.is_some() || self.is_preempted) && job.id.0 % 3 == 0 {
                     job.qos = world::name("high");
                 }
                 job = licenses::needed_by(&self.world, reservations::named_by(&self.world, job));
@@ -255,6 +265,7 @@ impl Story {
         self.planned.retain(|job, _| pending.contains_key(job));
         reservations::check_shares(&self.world, &self.planned)?;
         licenses::check(&self.world, &self.planned)?;
+        sharing::check(&self.world, &self.planned)?;
         constraints::check(&self.world, &self.planned)?;
         check_planned(&self.world, &self.planned)
     }

@@ -51,7 +51,8 @@ pub fn need(job: &JobSnapshot, node: &Node) -> Option<Amount> {
     let MemoryDemand::PerCpu(per_cpu) = job.shape.memory else { unreachable!("jobs here ask by CPU") };
     let need = [cpus, cpus * per_cpu.0, gpus];
     let fits = (0..3).all(|i| need[i] <= total(node)[i]);
-    fits.then_some(if job.shape.exclusive { total(node) } else { need })
+    let [cpus, memory, gpus] = total(node);
+    fits.then_some(if job.shape.exclusive { [cpus, memory.min(cpus * per_cpu.0), gpus] } else { need })
 }
 
 fn is_candidate(job: &JobSnapshot, node: &Node) -> bool {

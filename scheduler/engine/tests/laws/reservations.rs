@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 use berth_engine::{Plan, Settings};
 use berth_model::event::{Event, JobSnapshot};
 use berth_model::node::Node;
+use berth_model::policy::Policy;
 use berth_model::reservation::{Access, Reservation, ReservedPart, ReservedShare, Window};
 use berth_model::{Bytes, Name, NodeName, hostlist};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
 use crate::naive::{need, total};
+use crate::sharing::alike;
 use crate::world::{GIB, World, at, name};
 use crate::{Happening, Planned, Story, any_fleet, any_happening};
 
@@ -248,8 +250,10 @@ proptest! {
     /// Nobody runs into the times of others, members stay within their own, nothing is given twice, no quick plan delays anybody, and the
     /// same events make the same plan, also in an engine that begins now.
     #[test]
-    fn reservations_are_kept(kinds in any_fleet(), keeps in any_keeps(), later in any_keeps(), happenings in prop::collection::vec(any_happening(), 1..50)) {
+    fn reservations_are_kept(kinds in any_fleet(), keeps in any_keeps(), later in any_keeps(), shares in any::<bool>(), happenings in prop::collection::vec(any_happening(), 1..50)) {
         let mut story = Story::new(&kinds);
+        story.shares = shares;
+        story.tell(alike(Event::Policy(Policy::default())));
         let change_at = happenings.len() / 2;
         for (i, (happening, seconds)) in happenings.into_iter().enumerate() {
             if i == 0 || i == change_at {
@@ -263,6 +267,7 @@ proptest! {
             story.pass(seconds)?;
             story.happen(&happening);
             let mut rebuilt = story.world.engine(Settings::default());
+            rebuilt.apply(alike(Event::Policy(Policy::default())));
             let before = story.planned.clone();
             let plan = story.plan(matches!(happening, Happening::FullPlan))?;
             if plan.is_full {

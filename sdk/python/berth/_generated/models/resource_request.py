@@ -35,6 +35,10 @@ class ResourceRequest:
             gpus_per_node (Gpus | None | Unset):
             gpus_per_task (Gpus | None | Unset):
             exclusive (bool | Unset): Whole nodes, shared with nobody. Default: False.
+            exclusive_user (bool | Unset): Nodes shared with nobody but jobs of the same user that ask for this too. The job
+                holds what it asks for. Default: False.
+            sockets_per_node (int | None | Unset): Only nodes that have so many sockets at least.
+            cores_per_socket (int | None | Unset): Only nodes that have so many cores at least in each socket.
     """
 
     nodes: int | None | Unset = UNSET
@@ -49,6 +53,9 @@ class ResourceRequest:
     gpus_per_node: Gpus | None | Unset = UNSET
     gpus_per_task: Gpus | None | Unset = UNSET
     exclusive: bool | Unset = False
+    exclusive_user: bool | Unset = False
+    sockets_per_node: int | None | Unset = UNSET
+    cores_per_socket: int | None | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.gpus import Gpus  # noqa: PLC0415
@@ -127,6 +134,20 @@ class ResourceRequest:
 
         exclusive = self.exclusive
 
+        exclusive_user = self.exclusive_user
+
+        sockets_per_node: int | None | Unset
+        if isinstance(self.sockets_per_node, Unset):
+            sockets_per_node = UNSET
+        else:
+            sockets_per_node = self.sockets_per_node
+
+        cores_per_socket: int | None | Unset
+        if isinstance(self.cores_per_socket, Unset):
+            cores_per_socket = UNSET
+        else:
+            cores_per_socket = self.cores_per_socket
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update({})
@@ -154,6 +175,12 @@ class ResourceRequest:
             field_dict["gpus_per_task"] = gpus_per_task
         if exclusive is not UNSET:
             field_dict["exclusive"] = exclusive
+        if exclusive_user is not UNSET:
+            field_dict["exclusive_user"] = exclusive_user
+        if sockets_per_node is not UNSET:
+            field_dict["sockets_per_node"] = sockets_per_node
+        if cores_per_socket is not UNSET:
+            field_dict["cores_per_socket"] = cores_per_socket
 
         return field_dict
 
@@ -288,6 +315,26 @@ class ResourceRequest:
 
         exclusive = d.pop("exclusive", UNSET)
 
+        exclusive_user = d.pop("exclusive_user", UNSET)
+
+        def _parse_sockets_per_node(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        sockets_per_node = _parse_sockets_per_node(d.pop("sockets_per_node", UNSET))
+
+        def _parse_cores_per_socket(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        cores_per_socket = _parse_cores_per_socket(d.pop("cores_per_socket", UNSET))
+
         resource_request = cls(
             nodes=nodes,
             max_nodes=max_nodes,
@@ -301,6 +348,9 @@ class ResourceRequest:
             gpus_per_node=gpus_per_node,
             gpus_per_task=gpus_per_task,
             exclusive=exclusive,
+            exclusive_user=exclusive_user,
+            sockets_per_node=sockets_per_node,
+            cores_per_socket=cores_per_socket,
         )
 
         return resource_request
