@@ -190,7 +190,7 @@ async fn orders_reach_nodes_that_are_on_their_way() {
     let reason = async || stack.call("GET", "/v1/nodes/n1", &site.admin, None).await.1["reason"].clone();
     site.until_status("n1", "down").await;
     assert_eq!(reason().await, "disk; not responding");
-    let _n1 = site.worker("n1", &[]);
+    let n1 = site.worker("n1", &[]);
     site.until_status("n1", "drained").await;
     assert_eq!(reason().await, "disk");
     // An order to go down that is taken back in time, and a node that was powered down for the books alone.
@@ -203,6 +203,18 @@ async fn orders_reach_nodes_that_are_on_their_way() {
     site.until_status("n1", "idle").await;
     // What has stopped can be forgotten.
     assert_eq!(order("c2", "delete", json!({})).await.0, 204);
+
+    // A job whose only node was lost runs there again when it is back.
+    site.policy(json!({ "requeue_delay_seconds": 0 })).await;
+    let only = site.submit(job(1, &["sleep", "300"])).await;
+    assert_eq!(stack.until_state(&site.ann, only, "running").await["nodes"], "n1");
+    n1.kill();
+    stack.until_state(&site.ann, only, "pending").await;
+    let told = async || stack.call("GET", &format!("/v1/jobs/{only}/explain"), &site.ann, None).await.1["summary"].to_string();
+    until("it is told why", async || told().await.contains("Its last start failed: node n1 does not respond.")).await;
+    let _n1 = site.worker("n1", &[]);
+    let again = stack.until_state(&site.ann, only, "running").await;
+    assert_eq!((&again["nodes"], &again["restarts"]), (&json!("n1"), &json!(1)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,6 +5,7 @@ pub use sea_orm_migration::prelude::*;
 
 mod arrays;
 mod decisions;
+mod failed_nodes;
 mod fair_share;
 mod initial;
 mod licenses;
@@ -33,6 +34,7 @@ impl MigratorTrait for Migrator {
             Box::new(licenses::Migration),
             Box::new(arrays::Migration),
             Box::new(resize::Migration),
+            Box::new(failed_nodes::Migration),
         ]
     }
 }

@@ -311,7 +311,11 @@ impl LiveJob {
         let planning = self.planning.0;
         let mut excluded_nodes = planning.excluded_nodes;
         for node in &self.failed_nodes {
-            excluded_nodes.insert(node_name(node)?);
+            let node = node_name(node)?;
+            // What the user insists on is not avoided.
+            if !planning.required_nodes.contains(&node) {
+                excluded_nodes.insert(node);
+            }
         }
         let reservation = self.reservation.as_deref().map(name).transpose()?;
         let attempt = self.allocated_at.filter(|_| state.is_active()).map(|allocated_at| RunningAttempt {

@@ -122,6 +122,25 @@ impl Db {
     }
 }
 
+/// A node is in service again: jobs that avoided it, since it had failed them, may be placed there again. Those that were requeued ahead of
+/// everything keep away from it.
+pub(crate) async fn forgive(tx: &mut PgConnection, node: &str) -> Result<(), StoreError> {
+    let jobs: Vec<i64> = sqlx::query_scalar(
+        "update jobs set failed_nodes = array_remove(failed_nodes, $1), version = version + 1
+         where failed_nodes <> '{}' and failed_nodes @> array[$1] and end_time is null and not is_expedited returning job_id",
+    )
+    .bind(node)
+    .fetch_all(&mut *tx)
+    .await?;
+    let news = jobs.into_iter().map(|job| NewEvent {
+        kind: "job.node_returned",
+        job_id: Some(job),
+        node: Some(node.to_owned()),
+        ..NewEvent::default()
+    });
+    events::append(tx, &news.collect::<Vec<_>>()).await
+}
+
 /// Locks the jobs that hold something on the node; returns their attempts.
 async fn lock(tx: &mut PgConnection, node: &str) -> Result<Held, StoreError> {
     let held: Held =

@@ -8,6 +8,7 @@ use sqlx::types::Json;
 
 use crate::db::At;
 use crate::events::{self, NewEvent};
+use crate::lost;
 use crate::settle;
 use crate::wake::Topic;
 use crate::{Db, StoreError};
@@ -138,6 +139,7 @@ impl Db {
         .await?;
         let mut nodes = vec![name.to_owned()];
         settle::bump_nodes(&mut tx, &mut nodes).await?;
+        lost::forgive(&mut tx, name).await?;
         tell(&mut tx, "node.resumed", name, serde_json::json!({ "by": by })).await?;
         tx.commit().await?;
         self.node_changed(name);

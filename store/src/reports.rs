@@ -491,6 +491,7 @@ impl Desk<'_> {
         .await?;
         if cleared.rows_affected() > 0 {
             settle::bump_nodes(self.tx, &mut vec![self.node.to_owned()]).await?;
+            crate::lost::forgive(self.tx, self.node).await?;
             self.wake.insert(self.node.to_owned());
             self.tell_node("node.resumed", serde_json::json!({ "by": "health" })).await?;
         }

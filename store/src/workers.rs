@@ -132,6 +132,7 @@ impl Db {
             .execute(&mut *tx)
             .await?;
         crate::power::arrived(&mut tx, register.node.as_str(), is_new_boot).await?;
+        crate::lost::forgive(&mut tx, register.node.as_str()).await?;
         crate::nodes::tell(&mut tx, "node.registered", register.node.as_str(), serde_json::json!({ "version": register.version })).await?;
         tx.commit().await?;
         self.wake.notify(Topic::Events);
@@ -167,6 +168,7 @@ impl Db {
             .bind(node)
             .execute(&mut *tx)
             .await?;
+            crate::lost::forgive(&mut tx, node).await?;
             crate::nodes::tell(&mut tx, "node.returned", node, serde_json::json!({})).await?;
             tx.commit().await?;
             self.wake.notify(Topic::Events);

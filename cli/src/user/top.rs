@@ -14,10 +14,16 @@ use super::{open_states, print_data, text};
 const LIMIT: usize = 100_000;
 
 pub async fn top(client: &Client, format: Format, watch: Option<u64>) -> anyhow::Result<()> {
+    // Who runs the platform looks at the jobs of all.
+    let roles = client.get("/v1/whoami", &[]).await?["roles"].clone();
+    let is_admin = roles.as_array().is_some_and(|roles| roles.iter().any(|role| role == "platform_admin"));
     loop {
         let nodes = client.list("/v1/nodes", &[], usize::MAX).await?;
         let mut query: Vec<(&str, String)> = open_states().map(|s| ("state", s.to_string())).collect();
         query.push(("page_size", "1000".to_owned()));
+        if is_admin {
+            query.push(("tenant", "-".to_owned()));
+        }
         let jobs = client.list("/v1/jobs", &query, LIMIT).await?;
         if watch.is_some() {
             // Clears the terminal.

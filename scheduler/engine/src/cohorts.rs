@@ -175,7 +175,9 @@ impl Pool {
         let (holders, clears) =
             ledger.freed(self.cohort.scope, over, |run| if of_borrower(&run.scopes) { run.count(tres) } else { 0 }, now);
         let verdict = verdict.holders(holders);
-        let verdict = verdict.advice("nothing to do: it may start when borrowed resources come back; a smaller job may start sooner");
+        let verdict = verdict.advice(
+            "nothing to do: it may start when what is borrowed comes back, or others use less of their own; a smaller job may start sooner",
+        );
         match clears.filter(|at| *at < NEVER) {
             Some(at) => verdict.clears(timestamp(at.max(now))),
             None => verdict,
