@@ -1570,6 +1570,9 @@ type Preempted struct {
 
 	// Mode What becomes of a preempted job (Slurm's PreemptMode).
 	Mode PreemptMode `json:"mode"`
+
+	// Reclaimed The other job's tenant took back what it had lent.
+	Reclaimed *bool `json:"reclaimed,omitempty"`
 }
 
 // PreemptedAttempt An attempt that had to make room.
@@ -1586,6 +1589,9 @@ type PreemptedAttempt struct {
 
 	// Mode What becomes of a preempted job (Slurm's PreemptMode).
 	Mode PreemptMode `json:"mode"`
+
+	// Reclaimed The other job's tenant took back what it had lent.
+	Reclaimed *bool `json:"reclaimed,omitempty"`
 }
 
 // Priority A job's priority with its factors, and its place among the pending jobs (1 is first).
@@ -2231,7 +2237,7 @@ type AccountsListParams struct {
 	// PageToken `next_page_token` of the page before.
 	PageToken *string `form:"page_token,omitempty" json:"page_token,omitempty"`
 
-	// Tenant The tenant meant; only platform admins name another than their own.
+	// Tenant The tenant meant; only platform admins name another than their own, or `-` for all where lists go over tenants.
 	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
 }
 
@@ -2336,7 +2342,7 @@ type JobsListParams struct {
 	PageSize  *int32  `form:"page_size,omitempty" json:"page_size,omitempty"`
 	PageToken *string `form:"page_token,omitempty" json:"page_token,omitempty"`
 
-	// Tenant The tenant meant; only platform admins name another than their own.
+	// Tenant The tenant meant; only platform admins name another than their own, or `-` for all.
 	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
 }
 
@@ -2431,7 +2437,7 @@ type NodesListParams struct {
 	// PageToken `next_page_token` of the page before.
 	PageToken *string `form:"page_token,omitempty" json:"page_token,omitempty"`
 
-	// Tenant The tenant meant; only platform admins name another than their own.
+	// Tenant The tenant meant; only platform admins name another than their own, or `-` for all where lists go over tenants.
 	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
 }
 
@@ -2468,7 +2474,7 @@ type ReservationsListParams struct {
 	// PageToken `next_page_token` of the page before.
 	PageToken *string `form:"page_token,omitempty" json:"page_token,omitempty"`
 
-	// Tenant The tenant meant; only platform admins name another than their own.
+	// Tenant The tenant meant; only platform admins name another than their own, or `-` for all where lists go over tenants.
 	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
 }
 
@@ -2495,7 +2501,7 @@ type TenantsListParams struct {
 	// PageToken `next_page_token` of the page before.
 	PageToken *string `form:"page_token,omitempty" json:"page_token,omitempty"`
 
-	// Tenant The tenant meant; only platform admins name another than their own.
+	// Tenant The tenant meant; only platform admins name another than their own, or `-` for all where lists go over tenants.
 	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
 }
 
@@ -2507,7 +2513,7 @@ type UsersListParams struct {
 	// PageToken `next_page_token` of the page before.
 	PageToken *string `form:"page_token,omitempty" json:"page_token,omitempty"`
 
-	// Tenant The tenant meant; only platform admins name another than their own.
+	// Tenant The tenant meant; only platform admins name another than their own, or `-` for all where lists go over tenants.
 	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
 }
 
@@ -3450,7 +3456,7 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/simulations/{simulation_id} (the `SimulationsGet` operationId).
 	SimulationsGet(ctx context.Context, simulationId int64, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// TenantsList List tenants. A tenant's own users see theirs alone.
+	// TenantsList List tenants. Platform administrators see all, others their own.
 	//
 	// Corresponds with GET /v1/tenants (the `TenantsList` operationId).
 	TenantsList(ctx context.Context, params *TenantsListParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5158,7 +5164,7 @@ func (c *Client) SimulationsGet(ctx context.Context, simulationId int64, reqEdit
 	return c.Client.Do(req)
 }
 
-// TenantsList List tenants. A tenant's own users see theirs alone.
+// TenantsList List tenants. Platform administrators see all, others their own.
 //
 // Corresponds with GET /v1/tenants (the `TenantsList` operationId).
 func (c *Client) TenantsList(ctx context.Context, params *TenantsListParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10449,7 +10455,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/simulations/{simulation_id} (the `SimulationsGet` operationId).
 	SimulationsGetWithResponse(ctx context.Context, simulationId int64, reqEditors ...RequestEditorFn) (*SimulationsGetResponse, error)
 
-	// TenantsListWithResponse List tenants. A tenant's own users see theirs alone.
+	// TenantsListWithResponse List tenants. Platform administrators see all, others their own.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -15721,7 +15727,7 @@ func (c *ClientWithResponses) SimulationsGetWithResponse(ctx context.Context, si
 	return ParseSimulationsGetResponse(rsp)
 }
 
-// TenantsListWithResponse List tenants. A tenant's own users see theirs alone.
+// TenantsListWithResponse List tenants. Platform administrators see all, others their own.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -8,6 +8,7 @@ from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 from ..models.preempt_mode import PreemptMode
+from ..types import UNSET, Unset
 
 T = TypeVar("T", bound="Preempted")
 
@@ -21,12 +22,14 @@ class Preempted:
         mode (PreemptMode): What becomes of a preempted job (Slurm's PreemptMode).
         at (datetime.datetime): When it was told to stop.
         kill_at (datetime.datetime): End of its grace: it is killed then.
+        reclaimed (bool | Unset): The other job's tenant took back what it had lent.
     """
 
     for_job: int
     mode: PreemptMode
     at: datetime.datetime
     kill_at: datetime.datetime
+    reclaimed: bool | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -38,6 +41,8 @@ class Preempted:
 
         kill_at = self.kill_at.isoformat()
 
+        reclaimed = self.reclaimed
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -48,6 +53,8 @@ class Preempted:
                 "kill_at": kill_at,
             }
         )
+        if reclaimed is not UNSET:
+            field_dict["reclaimed"] = reclaimed
 
         return field_dict
 
@@ -62,11 +69,14 @@ class Preempted:
 
         kill_at = datetime.datetime.fromisoformat(d.pop("kill_at"))
 
+        reclaimed = d.pop("reclaimed", UNSET)
+
         preempted = cls(
             for_job=for_job,
             mode=mode,
             at=at,
             kill_at=kill_at,
+            reclaimed=reclaimed,
         )
 
         preempted.additional_properties = d

@@ -8,6 +8,7 @@ from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 from ..models.preempt_mode import PreemptMode
+from ..types import UNSET, Unset
 
 T = TypeVar("T", bound="PreemptedAttempt")
 
@@ -22,6 +23,7 @@ class PreemptedAttempt:
         at (datetime.datetime): When it was told to stop.
         kill_at (datetime.datetime): End of its grace: it is killed then.
         attempt (int):
+        reclaimed (bool | Unset): The other job's tenant took back what it had lent.
     """
 
     for_job: int
@@ -29,6 +31,7 @@ class PreemptedAttempt:
     at: datetime.datetime
     kill_at: datetime.datetime
     attempt: int
+    reclaimed: bool | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -42,6 +45,8 @@ class PreemptedAttempt:
 
         attempt = self.attempt
 
+        reclaimed = self.reclaimed
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -53,6 +58,8 @@ class PreemptedAttempt:
                 "attempt": attempt,
             }
         )
+        if reclaimed is not UNSET:
+            field_dict["reclaimed"] = reclaimed
 
         return field_dict
 
@@ -69,12 +76,15 @@ class PreemptedAttempt:
 
         attempt = d.pop("attempt")
 
+        reclaimed = d.pop("reclaimed", UNSET)
+
         preempted_attempt = cls(
             for_job=for_job,
             mode=mode,
             at=at,
             kill_at=kill_at,
             attempt=attempt,
+            reclaimed=reclaimed,
         )
 
         preempted_attempt.additional_properties = d

@@ -62,7 +62,7 @@ def sync_detailed(
     page_token: str | Unset = UNSET,
     tenant: str | Unset = UNSET,
 ) -> Response[PageTenant | Problem]:
-    """List tenants. A tenant's own users see theirs alone.
+    """List tenants. Platform administrators see all, others their own.
 
     Args:
         page_size (int | Unset):
@@ -97,7 +97,7 @@ def sync(
     page_token: str | Unset = UNSET,
     tenant: str | Unset = UNSET,
 ) -> PageTenant | Problem | None:
-    """List tenants. A tenant's own users see theirs alone.
+    """List tenants. Platform administrators see all, others their own.
 
     Args:
         page_size (int | Unset):
@@ -127,7 +127,7 @@ async def asyncio_detailed(
     page_token: str | Unset = UNSET,
     tenant: str | Unset = UNSET,
 ) -> Response[PageTenant | Problem]:
-    """List tenants. A tenant's own users see theirs alone.
+    """List tenants. Platform administrators see all, others their own.
 
     Args:
         page_size (int | Unset):
@@ -160,7 +160,7 @@ async def asyncio(
     page_token: str | Unset = UNSET,
     tenant: str | Unset = UNSET,
 ) -> PageTenant | Problem | None:
-    """List tenants. A tenant's own users see theirs alone.
+    """List tenants. Platform administrators see all, others their own.
 
     Args:
         page_size (int | Unset):
