@@ -242,9 +242,13 @@ async fn what_people_read_is_right() {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let shown = said(&run(&["show", &after.to_string()]));
-    for part in ["afterok:1", "0-9%2"] {
+    for part in ["afterok:1", "0-9%2", "10, 10 wait, at most 2 at once"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
+    run(&["hold", &after.to_string()]);
+    let held = said(&run(&["queue", "-t", "held"]));
+    assert!(held.contains("next") && !held.contains("first"), "{held}");
+    run(&["release", &after.to_string()]);
     let queue = said(&run(&["queue"]));
     assert!(queue.contains("(dependency)") && !queue.contains("dependency, dependency"), "{queue}");
     assert!(said(&run(&["show", "n1"])).contains("of 4 in use"));

@@ -317,7 +317,7 @@ pub struct QueueArgs {
     /// Jobs that ended too, the newest first.
     #[arg(short, long)]
     pub all: bool,
-    /// Only jobs in these states: pending, running, failed, …
+    /// Only jobs in these states: pending, held, running, failed, …
     #[arg(short = 't', long = "state", value_delimiter = ',')]
     pub states: Vec<String>,
     #[arg(short, long, value_delimiter = ',')]

@@ -14,9 +14,14 @@ pub fn tenant(named: Option<String>) -> Option<(&'static str, String)> {
 
 pub async fn queue(client: &Client, format: Format, args: QueueArgs) -> anyhow::Result<()> {
     let mut query: Vec<(&str, String)> = Vec::new();
-    let states: Vec<String> =
-        if args.states.is_empty() && !args.all { open_states().map(|s| s.to_string()).collect() } else { args.states };
-    query.extend(states.into_iter().map(|s| ("state", s.to_ascii_lowercase())));
+    let mut states: Vec<String> = args.states.iter().map(|state| state.to_ascii_lowercase()).collect();
+    if states.is_empty() && !args.all {
+        states.extend(open_states().map(|state| state.to_string()));
+    }
+    // To the service a held job is a pending one; the list calls it held.
+    let only_held = states.iter().any(|state| state == "held") && !states.iter().any(|state| state == "pending");
+    states.iter_mut().filter(|state| *state == "held").for_each(|state| *state = "pending".to_owned());
+    query.extend(states.into_iter().map(|state| ("state", state)));
     query.extend(args.user.into_iter().map(|v| ("user", v)));
     query.extend(args.account.into_iter().map(|v| ("account", v)));
     query.extend(args.partition.into_iter().map(|v| ("partition", v)));
@@ -24,7 +29,9 @@ pub async fn queue(client: &Client, format: Format, args: QueueArgs) -> anyhow::
     query.extend(args.node.map(|v| ("node", v)));
     query.extend(tenant(args.tenant));
     query.push(("page_size", args.limit.clamp(1, 1000).to_string()));
-    let jobs = client.list("/v1/jobs", &query, args.limit as usize).await?;
+    let mut jobs = client.list("/v1/jobs", &query, args.limit as usize).await?;
+    let is_cut = jobs.len() >= args.limit as usize;
+    jobs.retain(|job| !only_held || job["state"] != "pending" || job["hold"].is_string());
     if print_data(format, &jobs)? {
         return Ok(());
     }
@@ -77,7 +84,7 @@ pub async fn queue(client: &Client, format: Format, args: QueueArgs) -> anyhow::
         table.row(row);
     }
     table.print(is_wide);
-    if jobs.len() >= args.limit as usize {
+    if is_cut {
         eprintln!("berth: only the first {} listed; --limit shows more", are(args.limit.into()));
     }
     Ok(())

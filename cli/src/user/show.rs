@@ -94,6 +94,7 @@ fn print_job(job: &Value) {
     lines.push(("Script", first_lines(spec)));
     lines.push(("Array", text(spec, "array")));
     lines.push(("Constraint", text(spec, "constraint")));
+    lines.push(("Licences", text(spec, "licenses")));
     lines.push(("Prefers", text(spec, "prefer")));
     lines.push(("Node list", text(spec, "nodelist")));
     lines.push(("Comment", text(spec, "comment")));

@@ -103,7 +103,7 @@ fn job() -> String {
         ("WorkDir", "SLURM_SUBMIT_DIR"),
     ];
     let lines: Vec<String> = FIELDS.iter().filter_map(|(name, from)| Some(format!("{name}={}", variable(from)?))).collect();
-    format!("{} JobState=RUNNING\n", lines.join("\n   "))
+    format!("{}\n   JobState=RUNNING\n", lines.join("\n   "))
 }
 
 /// Asks something for the job itself.
