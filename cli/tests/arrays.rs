@@ -54,6 +54,43 @@ async fn what_is_asked_of_one_task_leaves_the_others_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_throttle_holds_for_tasks_that_were_changed_or_run_again() {
+    let (stack, token) = stack().await;
+    let array = submit(&stack, &token, json!({ "command": ["sleep", "300"], "array": "0-5%1" })).await;
+    until("a task runs", async || state(&stack, &token, &format!("{array}_0")).await == "running").await;
+    let (status, changed) = stack.call("PATCH", &format!("/v1/jobs/{array}_3"), &token, Some(json!({ "nice": 1 }))).await;
+    assert_eq!(status, 200, "{changed}");
+    until("it hears of the throttle", async || {
+        let told = stack.call("GET", &format!("/v1/jobs/{array}_3/explain"), &token, None).await.1;
+        told["verdicts"][0]["code"] == "array_throttle" && told["verdicts"][0]["object"] == format!("job/{array}")
+    })
+    .await;
+    assert_eq!(state(&stack, &token, &format!("{array}_3")).await, "pending");
+    // One place more, and it is taken once.
+    let (status, changed) = stack.call("PATCH", &format!("/v1/jobs/{array}"), &token, Some(json!({ "array_throttle": 2 }))).await;
+    assert_eq!(status, 200, "{changed}");
+    let running = async || {
+        let mut running = Vec::new();
+        for task in 0..6 {
+            if state(&stack, &token, &format!("{array}_{task}")).await == "running" {
+                running.push(task);
+            }
+        }
+        running
+    };
+    until("two run", async || running().await.len() == 2).await;
+    ask(&stack, &token, &format!("{array}_0"), "requeue").await;
+    let restarts = async || stack.call("GET", &format!("/v1/jobs/{array}_0"), &token, None).await.1["restarts"].clone();
+    until("it has been stopped", async || restarts().await == 1).await;
+    until("two run again", async || running().await.len() == 2).await;
+    for _ in 0..5 {
+        assert!(running().await.len() <= 2);
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    }
+    ask(&stack, &token, &array.to_string(), "cancel").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_array_follows_another_task_by_task() {
     let (stack, token) = stack().await;
     let script = "#!/bin/sh\n[ $SLURM_ARRAY_TASK_ID = 2 ] && exit 1\n[ $SLURM_ARRAY_TASK_ID = 3 ] && sleep 3\nexit 0\n";

@@ -169,5 +169,5 @@ fn errors_say_what_to_do() {
     assert!(berth(&["submit", "/no/such/script.sh"]).contains("/no/such/script.sh"));
     assert!(berth(&["submit", "--tiem=5", "x.sh"]).contains("--tiem=5"));
     assert!(berth(&["worker", "--state-dir", "/proc/none"]).contains("/proc/none"));
-    assert!(berth(&["show", "../nodes"]).contains("neither a job's number nor a name"));
+    assert!(berth(&["show", "../nodes"]).contains("neither a number nor a name"));
 }

@@ -66,6 +66,15 @@ impl RecentRuns {
     pub const KEPT: usize = 2;
 }
 
+/// Whose task a job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskOf {
+    pub array: JobId,
+    pub index: u32,
+    /// Tasks of the array that may hold nodes at once.
+    pub throttle: Option<u32>,
+}
+
 /// A live job with all that planning needs. The strings of users have been parsed at the edge.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobSnapshot {
@@ -110,6 +119,9 @@ pub struct JobSnapshot {
     /// Waits for all earlier jobs of the same user and name (`singleton`).
     pub is_singleton: bool,
     pub array: Option<ArrayProgress>,
+    /// Of an array's task that has a number of its own: it has run, or was changed by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_of: Option<TaskOf>,
     /// What the job holds, in the states that hold nodes.
     pub attempt: Option<RunningAttempt>,
     /// What others were preempted for, while the job is pending.

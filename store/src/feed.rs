@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use berth_model::dependency::{Dependency, DependencyKind, DependencyProgress, DependencyStatus};
-use berth_model::event::{ArrayProgress, Event, JobSnapshot, RunningAttempt};
+use berth_model::event::{ArrayProgress, Event, JobSnapshot, RunningAttempt, TaskOf};
 use berth_model::job::RequeueSpec;
 use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos};
@@ -240,6 +240,9 @@ struct LiveJob {
     failed_nodes: Vec<String>,
     array_pending: Option<String>,
     array_running: Option<i64>,
+    array_job_id: Option<i64>,
+    array_index: Option<i32>,
+    array_throttle: Option<i64>,
     attempt: i32,
     allocated_at: Option<At>,
     started_at: Option<At>,
@@ -261,6 +264,7 @@ pub(crate) async fn jobs(connection: &mut PgConnection, only: Option<&[i64]>) ->
              j.site_factor, j.submit_time, j.accrues_since, j.not_before, j.deadline, j.is_expedited, j.restarts, j.failed_nodes, j.array_pending,
              case when j.array_total is not null then (select count(*) from jobs t where t.array_job_id = j.job_id
                  and t.state in ('allocated', 'running', 'suspended', 'completing')) end as array_running,
+             j.array_job_id, j.array_index, (select (p.planning->>'throttle')::bigint from jobs p where p.job_id = j.array_job_id) as array_throttle,
              j.attempt, a.allocated_at, a.started_at, a.charge, a.past_charges, a.checkpoint_at, a.preempted, a.reservation, case when j.state = 'pending' then j.claim end as claim,
              coalesce(j.spec->'requeue'->>'mode', 'requeue') <> 'never'
                  and j.restarts < coalesce((j.spec->'requeue'->>'max_restarts')::bigint, $2) as is_requeueable,
@@ -284,7 +288,9 @@ pub(crate) async fn jobs(connection: &mut PgConnection, only: Option<&[i64]>) ->
                  from job_dependencies d join jobs o on o.job_id = d.on_job_id
                  where d.job_id = j.job_id and d.kind = 'aftercorr') end as corresponding
          from jobs j left join attempts a on a.job_id = j.job_id and a.attempt = j.attempt and j.state <> 'pending'
-         where j.state in ('pending', 'allocated', 'running', 'suspended', 'completing') and ($1::bigint[] is null or j.job_id = any($1))
+         where j.state in ('pending', 'allocated', 'running', 'suspended', 'completing') and ($1::bigint[] is null or j.job_id = any($1)
+             or j.array_job_id = any($1) and j.state = 'pending'
+             or j.job_id = any(array(select t.array_job_id from jobs t where t.job_id = any($1) and t.array_job_id is not null)))
          order by j.job_id",
     )
     .bind(only)
@@ -367,6 +373,11 @@ impl LiveJob {
                 pending,
                 running: self.array_running.unwrap_or(0) as u32,
                 throttle: planning.throttle,
+            }),
+            task_of: self.array_job_id.map(|array| TaskOf {
+                array: JobId(array as u64),
+                index: self.array_index.unwrap_or(0).max(0) as u32,
+                throttle: self.array_throttle.and_then(|most| u32::try_from(most).ok()),
             }),
             attempt,
             claim: self.claim.map(|c| c.0),

@@ -98,6 +98,7 @@ impl PastRow {
             dependency_any: false,
             is_singleton: false,
             array: None,
+            task_of: None,
             attempt: None,
             claim: None,
             reservations: Vec::new(),

@@ -20,6 +20,7 @@ use crate::keys::KeyId;
 use crate::limits::Causes;
 use crate::pass::{Found, Pass, Ways};
 use crate::plan::Start;
+use crate::queue::Throttle;
 
 pub const ARRAY_DEPTH: usize = 20;
 
@@ -36,6 +37,8 @@ pub struct Queued {
     pub deadline: Option<Micros>,
     /// Array tasks that may start; `None` for a plain job.
     pub tasks: Option<Tasks>,
+    /// What bounds the tasks of its array.
+    pub throttle: Option<Throttle>,
     /// Nodes that it, or its first task, has got by preemption.
     pub claim: Option<Arc<Claim>>,
 }
@@ -55,7 +58,17 @@ impl Queued {
         let deadline = job.deadline.map(micros);
         let claim = job.claim.clone().map(Arc::new);
         let others = entry.others.clone();
-        Queued { job: job.id, key: entry.key, others, party: entry.party, length: span(job.time_limit), deadline, tasks, claim }
+        Queued {
+            job: job.id,
+            key: entry.key,
+            others,
+            party: entry.party,
+            length: span(job.time_limit),
+            deadline,
+            tasks,
+            throttle: None,
+            claim,
+        }
     }
 
     /// Its ways, the first to be tried first.
@@ -143,6 +156,13 @@ pub fn consider(pass: &mut Pass<'_>, queued: &Queued, depth: usize, planned: &mu
     let tasks = queued.tasks.iter().flat_map(|tasks| tasks.pending.iter().take(tasks.most).map(Some));
     let mut reserved = 0;
     for (i, index) in plain.into_iter().chain(tasks).enumerate() {
+        if pass.is_throttled(queued) {
+            // Other tasks of the array have taken what was left. An array hears so; a task by itself with the next plan.
+            if queued.tasks.is_none() {
+                outcome.wait = Wait::NotNow;
+            }
+            break;
+        }
         let claim = queued.claim.as_ref().filter(|_| i == 0);
         let causes = pass.limits(queued);
         if !causes.is_empty() {
@@ -210,6 +230,9 @@ fn keep(pass: &mut Pass<'_>, queued: &Queued, claim: &Claim, ways: &Ways) -> Kep
 /// Makes the planned start of an even gang, whose time has come, on the nodes it has; or puts it off until their holders end.
 pub fn claim(pass: &mut Pass<'_>, queued: &Queued, fit: &Fit, starts: &mut Vec<Start>) -> Outcome {
     let found = pass.claim(queued.job, queued.key);
+    if pass.is_throttled(queued) {
+        return Outcome { wait: Wait::NotNow, started: 0 };
+    }
     let causes = pass.limits(queued);
     if !causes.is_empty() {
         return Outcome { wait: Wait::Limited(causes), started: 0 };

@@ -15,6 +15,7 @@ use berth_model::{JobId, amount::format_time_limit};
 
 use crate::amount::{Micros, micros, span, timestamp};
 use crate::explain::{Words, say};
+use crate::queue::Throttle;
 use crate::reserved;
 use crate::shape::{NodeLimits, even_share, node_range};
 use crate::ways::Reservations;
@@ -27,9 +28,8 @@ pub struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    /// All that holds `job`; empty: it may be placed. `elder` is the first job that a singleton waits for; `running` counts the
-    /// array's tasks that hold nodes.
-    pub fn causes(&self, job: &JobSnapshot, elder: Option<JobId>, running: u32) -> Vec<Verdict> {
+    /// All that holds `job`; empty: it may be placed. `elder` is the first job that a singleton waits for.
+    pub fn causes(&self, job: &JobSnapshot, elder: Option<JobId>, throttle: Option<Throttle>) -> Vec<Verdict> {
         let mut causes = Vec::new();
         self.holds(job, &mut causes);
         self.dependencies(job, elder, &mut causes);
@@ -44,7 +44,7 @@ impl Rules<'_> {
         }
         self.qos_limits(job, &mut causes);
         causes.extend(reserved::refused(self.reservations, job, timestamp(self.now)));
-        throttle(job, running, &mut causes);
+        causes.extend(throttle.filter(|throttle| throttle.left() == 0).map(|t| throttled(t.array, t.running, t.most)));
         causes
     }
 
@@ -200,13 +200,6 @@ fn per_node_limits(job: &JobSnapshot, limits: NodeLimits, most_nodes: u32, objec
     }
     if let Some(most) = limits.memory.filter(|most| memory > *most) {
         over(format!("at most {} a node", berth_model::Bytes(most)), berth_model::Bytes(memory).to_string());
-    }
-}
-
-fn throttle(job: &JobSnapshot, running: u32, causes: &mut Vec<Verdict>) {
-    let Some(most) = job.array.as_ref().and_then(|array| array.throttle) else { return };
-    if running >= most {
-        causes.push(throttled(job.id, running, most));
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_model::association::{Association, AssociationKey, Share};
-use berth_model::event::{Event, JobSnapshot, RunningAttempt};
+use berth_model::event::{Event, JobSnapshot, RunningAttempt, TaskOf};
 use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos, QueueOrder};
 use berth_model::reservation::Reservation;
@@ -137,7 +137,29 @@ pub(crate) struct World {
     pub nodes: BTreeMap<NodeName, Arc<Node>>,
     pub jobs: BTreeMap<JobId, Entry>,
     pub unconfirmed: BTreeMap<(JobId, Option<u32>), Unconfirmed>,
+    /// Of arrays: tasks with numbers of their own that hold nodes, or are about to.
+    pub tasks: BTreeMap<JobId, BTreeSet<JobId>>,
     pub predictions: Predictions,
+}
+
+impl World {
+    /// A task that holds nodes counts against its array's throttle.
+    fn add_task(&mut self, job: JobId, task_of: Option<TaskOf>) {
+        if let Some(task) = task_of {
+            self.tasks.entry(task.array).or_default().insert(job);
+        }
+    }
+
+    fn drop_task(&mut self, job: JobId, task_of: Option<TaskOf>) {
+        if let Some(task) = task_of
+            && let Some(tasks) = self.tasks.get_mut(&task.array)
+        {
+            tasks.remove(&job);
+            if tasks.is_empty() {
+                self.tasks.remove(&task.array);
+            }
+        }
+    }
 }
 
 /// The planner's state.
@@ -271,6 +293,10 @@ impl Engine {
             self.relieve(&counted);
             self.release(job, array_index, true, &start.nodes);
             self.news.licenses.extend(self.licenses.release((job, array_index, true)));
+            if array_index.is_none() {
+                let task_of = self.world.jobs.get(&job).and_then(|entry| entry.job.task_of);
+                self.world.drop_task(job, task_of);
+            }
         }
     }
 
@@ -293,6 +319,7 @@ impl Engine {
             let end = end_of(&job, attempt);
             self.hold((job.id, None, false), end, &attempt.nodes, attempt.reservation.as_ref(), &Sharer::of(&job));
             self.licenses.hold((job.id, None, false), license::held(&attempt.charge.tres), end);
+            self.world.add_task(job.id, job.task_of);
         }
         if job.state == JobState::Pending {
             self.pending += 1;
@@ -309,6 +336,7 @@ impl Engine {
 
     fn remove_job(&mut self, id: JobId) {
         if let Some(entry) = self.world.jobs.remove(&id) {
+            self.world.drop_task(id, entry.job.task_of);
             entry.keys().for_each(|key| self.keys.release(key));
             self.accounts.release(&self.world, entry.party);
             self.pending -= usize::from(entry.job.state == JobState::Pending);
@@ -412,6 +440,10 @@ impl Engine {
             let (nodes, charge, reservation) = (start.nodes.clone(), start.charge.clone(), start.reservation.clone());
             let kept = Unconfirmed { end: now.saturating_add(length), nodes, charge, reservation };
             self.world.unconfirmed.insert((start.job, start.array_index), kept);
+            if start.array_index.is_none() {
+                let task_of = self.world.jobs.get(&start.job).and_then(|entry| entry.job.task_of);
+                self.world.add_task(start.job, task_of);
+            }
         }
     }
 

@@ -191,6 +191,7 @@ mod tests {
             dependency_any: false,
             is_singleton: false,
             array: None,
+            task_of: None,
             attempt: None,
             claim: None,
             reservations: Vec::new(),

@@ -46,6 +46,8 @@ pub struct Pass<'a> {
     pub accounts: &'a mut Accounts,
     pub licenses: &'a mut Licenses,
     partitions: &'a BTreeMap<Name, Partition>,
+    /// Tasks started in this pass, by arrays that have a throttle.
+    tasks_started: HashMap<JobId, u32>,
     /// Only a full plan preempts.
     pub preempting: Option<Preempting<'a>>,
     floors: Floors,
@@ -103,6 +105,7 @@ impl<'a> Pass<'a> {
             accounts,
             licenses,
             partitions,
+            tasks_started: HashMap::new(),
             preempting: None,
             memo: Memo::default(),
             floors,
@@ -110,6 +113,11 @@ impl<'a> Pass<'a> {
             uneven_floors: HashMap::new(),
             uneven_failed: HashMap::new(),
         }
+    }
+
+    /// As many tasks of its array as may hold nodes do.
+    pub fn is_throttled(&self, queued: &Queued) -> bool {
+        queued.throttle.is_some_and(|throttle| self.tasks_started.get(&throttle.array).copied().unwrap_or(0) >= throttle.left())
     }
 
     /// What is worked out for a key, once a fleet.
@@ -319,6 +327,9 @@ impl<'a> Pass<'a> {
             self.fleet.hold(*at, Holding::of(queued.job, array_index, true, held.to, &allocation).shared_by(sharer));
             self.profile.start(self.fleet, *at, held);
             nodes.push(allocation);
+        }
+        if let Some(throttle) = queued.throttle {
+            *self.tasks_started.entry(throttle.array).or_default() += 1;
         }
         self.accounts.start(queued.party, (queued.job, array_index), &charge, &nodes, self.now, queued.length);
         let key = self.keys.entries[found.key as usize].key.clone();

@@ -36,6 +36,8 @@ pub struct Place {
     priority: Reverse<i64>,
     turn: Turn,
     submitted: Micros,
+    /// Tasks go in the order of their indices, those that wait in their array as well as those by themselves.
+    task: (JobId, u32),
     pub job: JobId,
 }
 
@@ -119,6 +121,11 @@ impl<'a> Scale<'a> {
             priority: Reverse(score.total),
             turn: score.turn,
             submitted: micros(job.submit_time),
+            task: match (&job.array, job.task_of) {
+                (Some(array), _) => (job.id, array.pending.iter().next().unwrap_or(0)),
+                (None, Some(task)) => (task.array, task.index),
+                (None, None) => (job.id, 0),
+            },
             job: job.id,
         }
     }

@@ -58,27 +58,52 @@ pub fn judge(world: &World, rules: &Rules<'_>, entry: &Entry, elders: &Elders<'_
         plan.wake_by(begin);
     }
     let elder = job.is_singleton.then(|| elders.get(&(&job.tenant, &job.user, job.name.as_str())).copied()).flatten();
-    let running = running_tasks(job, &world.unconfirmed);
-    let causes = rules.causes(job, elder.filter(|elder| *elder < job.id), running);
+    let throttle = Throttle::of(world, job);
+    let causes = rules.causes(job, elder.filter(|elder| *elder < job.id), throttle);
     if !causes.is_empty() {
         return Judged::Held(causes);
     }
     let tasks = job.array.as_ref().map(|array| {
-        let most = array.throttle.map_or(usize::MAX, |most| most.saturating_sub(running) as usize);
-        let starting: Indices = starting_tasks(job, &world.unconfirmed).collect();
+        let most = throttle.map_or(usize::MAX, |throttle| throttle.left() as usize);
+        let starting: Indices = starting_tasks(job.id, &world.unconfirmed).collect();
         Tasks { pending: array.pending.divide(&starting).1, most }
     });
-    Judged::Queued(Queued { tasks, ..Queued::of(entry) })
+    Judged::Queued(Queued { tasks, throttle, ..Queued::of(entry) })
 }
 
-fn running_tasks(job: &JobSnapshot, starting: &Starting) -> u32 {
-    let Some(array) = &job.array else { return 0 };
-    array.running + starting_tasks(job, starting).count() as u32
+/// How many tasks of an array may hold nodes at once, and how many do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Throttle {
+    pub array: JobId,
+    pub most: u32,
+    pub running: u32,
+}
+
+impl Throttle {
+    /// That of an array, or of a task that has a number of its own. Nothing if there is none.
+    fn of(world: &World, job: &JobSnapshot) -> Option<Throttle> {
+        let (array, told) = match (&job.array, job.task_of) {
+            (Some(_), _) => (job.id, None),
+            (None, Some(task)) => (task.array, task.throttle),
+            (None, None) => return None,
+        };
+        // What waits of the array knows best: the throttle may have been changed.
+        let progress = world.jobs.get(&array).and_then(|entry| entry.job.array.as_ref()).or(job.array.as_ref());
+        let most = progress.map_or(told, |progress| progress.throttle)?;
+        let known = world.tasks.get(&array).map_or(0, |tasks| tasks.len() as u32);
+        let held = progress.map_or(known, |progress| progress.running.max(known));
+        Some(Throttle { array, most, running: held + starting_tasks(array, &world.unconfirmed).count() as u32 })
+    }
+
+    /// So many more may start.
+    pub fn left(&self) -> u32 {
+        self.most.saturating_sub(self.running)
+    }
 }
 
 /// Tasks that are about to start.
-fn starting_tasks(job: &JobSnapshot, starting: &Starting) -> impl Iterator<Item = u32> {
-    starting.range((job.id, Some(0))..=(job.id, Some(u32::MAX))).filter_map(|((_, index), _)| *index)
+fn starting_tasks(array: JobId, starting: &Starting) -> impl Iterator<Item = u32> {
+    starting.range((array, Some(0))..=(array, Some(u32::MAX))).filter_map(|((_, index), _)| *index)
 }
 
 /// The first live job of each user and name, if anybody asks for it.

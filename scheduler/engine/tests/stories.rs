@@ -5,12 +5,12 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_engine::Plan;
-use berth_model::event::{Event, JobSnapshot};
+use berth_model::event::{ArrayProgress, Event, JobSnapshot, TaskOf};
 use berth_model::policy::{Policy, QueueOrder, QueuePolicy};
 use berth_model::resources::Shape;
 use berth_model::state::{Hold, NodeFlag};
 use berth_model::{JobId, NodeName};
-use common::{GIB, World, at, first_code, gpus_per_node, job, name, node, planned, running, shape};
+use common::{GIB, World, at, first_code, gpus_per_node, job, name, node, planned, running, shape, verdict};
 use proptest::prelude::*;
 
 fn starts(plan: &Plan) -> Vec<u64> {
@@ -119,7 +119,7 @@ fn a_drained_node_is_named_with_its_reason() {
 
 #[test]
 fn an_array_runs_as_many_tasks_as_its_throttle_says() {
-    let array = berth_model::event::ArrayProgress { pending: [0, 1, 2, 3].into_iter().collect(), running: 1, throttle: Some(3) };
+    let array = ArrayProgress { pending: [0, 1, 2, 3].into_iter().collect(), running: 1, throttle: Some(3) };
     let mut world = World::nodes(1, 0).with(JobSnapshot { array: Some(array), ..job(1, shape(1, 1), 10) });
     let plan = world.plan();
     assert_eq!(plan.starts.iter().map(|s| s.array_index).collect::<Vec<_>>(), [Some(0), Some(1)]);
@@ -233,4 +233,32 @@ fn the_policy_says_how_the_queue_is_walked() {
     assert!(world.0.quick_plan(at(1)).is_full, "quick plans go by submission");
     world.0.apply(Event::Policy(Policy::default()));
     assert_eq!(told(&world.plan()), (Some(at(60)), Some(at(660))));
+}
+
+#[test]
+fn tasks_with_numbers_of_their_own_count_against_the_throttle() {
+    let own = |job: JobSnapshot| {
+        let task_of = Some(TaskOf { array: JobId(9), index: job.id.0 as u32 - 1, throttle: Some(2) });
+        JobSnapshot { task_of, submit_time: at(-60), accrues_since: Some(at(-60)), ..job }
+    };
+    let waits = |id| own(job(id, shape(1, 1), 60));
+    // One of the two places is left: the least index gets it, whether it waits in the array (5, 6 and 7) or by itself.
+    let array = |running| {
+        let progress = ArrayProgress { pending: [5, 6, 7].into_iter().collect(), running, throttle: Some(2) };
+        JobSnapshot { array: Some(progress), submit_time: at(-60), accrues_since: Some(at(-60)), ..job(9, shape(1, 1), 60) }
+    };
+    let mut world = World::nodes(4, 0).with(own(running(1, &[1], 60))).with(waits(2)).with(waits(3)).with(array(1)).with(waits(10));
+    let plan = world.plan();
+    assert_eq!(plan.starts.iter().map(|start| (start.job.0, start.array_index)).collect::<Vec<_>>(), [(2, None)]);
+    // Not confirmed yet, it counts all the same; and everybody hears of the array.
+    let plan = world.0.plan(at(1));
+    assert!(plan.starts.is_empty(), "{:?}", plan.starts);
+    for waiting in [3, 9, 10] {
+        assert_eq!((first_code(&plan, waiting), verdict(&plan, waiting).object.as_str()), ("array_throttle", "job/9"));
+    }
+    // When nothing of the array waits any more, its tasks know the throttle themselves.
+    let mut world = World::nodes(4, 0).with(own(running(1, &[1], 60))).with(own(running(2, &[2], 60))).with(waits(3));
+    assert_eq!((world.plan().starts.len(), first_code(&world.0.plan(at(1)), 3)), (0, "array_throttle"));
+    world.0.apply(Event::JobGone(JobId(1)));
+    assert_eq!(world.0.plan(at(2)).starts.len(), 1);
 }

@@ -248,6 +248,7 @@ fn snapshot(id: u64, job: &TraceJob, shape: Shape, user: Name) -> JobSnapshot {
         dependency_any: false,
         is_singleton: false,
         array: None,
+        task_of: None,
         attempt: None,
         claim: None,
         reservations: Vec::new(),

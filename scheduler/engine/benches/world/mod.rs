@@ -111,6 +111,7 @@ fn job(id: u64, shape: Shape, minutes: u64) -> JobSnapshot {
         dependency_any: false,
         is_singleton: false,
         array: None,
+        task_of: None,
         attempt: None,
         claim: None,
         reservations: Vec::new(),

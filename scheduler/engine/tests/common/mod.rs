@@ -108,6 +108,7 @@ pub fn pending(id: u64, shape: Shape, minutes: u64, since: Timestamp) -> JobSnap
         dependency_any: false,
         is_singleton: false,
         array: None,
+        task_of: None,
         attempt: None,
         claim: None,
         reservations: Vec::new(),
