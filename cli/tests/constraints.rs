@@ -2,12 +2,7 @@
 
 mod common;
 
-use common::{Stack, until};
-
-fn refused(output: &std::process::Output) -> String {
-    assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
+use common::{Stack, refused, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_are_of_one_kind_counted_or_preferred() {

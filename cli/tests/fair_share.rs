@@ -2,13 +2,8 @@
 
 mod common;
 
-use common::{Stack, until};
+use common::{Stack, said, until};
 use serde_json::Value;
-
-fn said(output: &std::process::Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn shares_limits_and_priorities_from_the_command_line() {

@@ -2,12 +2,7 @@
 
 mod common;
 
-use common::{Stack, until};
-
-fn said(output: &std::process::Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
+use common::{Stack, said, until};
 
 /// Saves its work, waits, and says that it was warned; run again, it says so and ends.
 const LOW: &str = "#!/bin/sh

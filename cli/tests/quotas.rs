@@ -2,13 +2,8 @@
 
 mod common;
 
-use common::{Stack, until};
+use common::{Stack, said, until};
 use serde_json::json;
-
-fn said(output: &std::process::Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
 
 const LONG: &str = "#!/bin/sh\n#SBATCH -c 1 -t 10 --mem=32M\n[ \"${SLURM_RESTART_COUNT:-0}\" -eq 0 ] || exit 0\nsleep 120\n";
 

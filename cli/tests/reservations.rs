@@ -2,18 +2,8 @@
 
 mod common;
 
-use common::{Stack, until};
+use common::{Stack, refused, said, until};
 use serde_json::{Value, json};
-
-fn said(output: &std::process::Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn refused(output: &std::process::Output) -> String {
-    assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 fn script(options: &str, command: &str) -> String {
     format!("#!/bin/sh\n#SBATCH --mem=32M {options}\n{command}\n")

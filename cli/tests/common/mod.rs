@@ -280,6 +280,18 @@ impl Drop for Stack {
     }
 }
 
+/// What a command that succeeds prints.
+pub fn said(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// What a command that fails prints.
+pub fn refused(output: &Output) -> String {
+    assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
 pub fn is_end(job: &Value) -> bool {
     !matches!(job["state"].as_str(), Some("pending" | "allocated" | "running" | "suspended" | "completing") | None)
 }
