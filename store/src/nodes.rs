@@ -177,6 +177,7 @@ impl Db {
 
     /// Removes a node that runs nothing. `Conflict` if jobs still hold it, or its worker lives and would register it again.
     pub async fn delete_node(&self, name: &str, by: &str) -> Result<(), StoreError> {
+        let silence = 2 * self.worker_settings().await?.heartbeat_seconds as i64;
         let mut tx = self.pool.begin().await?;
         let found: Option<String> =
             sqlx::query_scalar("select name from nodes where name = $1 for update").bind(name).fetch_optional(&mut *tx).await?;
@@ -197,7 +198,6 @@ impl Db {
                 .bind(name)
                 .fetch_optional(&mut *tx)
                 .await?;
-        let silence = 2 * self.worker_settings().await?.heartbeat_seconds as i64;
         if let Some(seconds) = heard_seconds.filter(|seconds| *seconds <= silence) {
             return Err(StoreError::Conflict {
                 code: "node_alive",

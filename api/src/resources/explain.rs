@@ -8,7 +8,7 @@ use berth_model::JobRef;
 use berth_model::preemption::{PreemptMode, Preempted};
 use berth_model::state::JobState;
 use berth_model::verdict::{Decision, JobVerdict, PlannedStart, Priority, Verdict};
-use berth_store::jobs::read::JobRow;
+use berth_store::jobs::read::{AttemptRow, JobRow};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -126,15 +126,18 @@ async fn explain(
 ) -> Answer<Json<Explanation>> {
     let row = lookup(&app, &caller, job, Action::Read).await?;
     let state = row.state()?;
-    let mut explanation =
-        if state == JobState::Pending { pending(&app, &caller, &row).await? } else { started(&app, &caller, &row, state).await? };
+    let attempts = app.db.attempts(row.job_id as u64).await?;
+    let mut explanation = match state {
+        JobState::Pending => pending(&app, &caller, &row, attempts.last()).await?,
+        _ => started(&app, &caller, &row, state, attempts.last()).await?,
+    };
     if state == JobState::Pending && query.advice == Some(true) {
         explanation.advice = Some(advice::advise(&app, &caller, &row).await?);
     }
-    Ok(Json(preemption(&app, &row, explanation).await?))
+    Ok(Json(preemption(&app, &row, attempts, explanation).await?))
 }
 
-async fn pending(app: &App, caller: &Caller, row: &JobRow) -> Answer<Explanation> {
+async fn pending(app: &App, caller: &Caller, row: &JobRow, last: Option<&AttemptRow>) -> Answer<Explanation> {
     let job_id = row.job_id as u64;
     let Some((mut verdict, as_of)) = app.db.job_verdict(job_id).await? else {
         let summary = "It was submitted just now; the scheduler has not looked at it yet.".to_owned();
@@ -144,8 +147,7 @@ async fn pending(app: &App, caller: &Caller, row: &JobRow) -> Answer<Explanation
     let ahead = ahead(app, &row.tenant, &verdict).await?;
     let mut summary = summary(&verdict);
     // Why it is here again.
-    let last = app.db.attempts(job_id).await?.pop();
-    if let Some(failure) = last.filter(|last| last.ended_at.is_some()).and_then(|last| last.failure) {
+    if let Some(failure) = last.filter(|last| last.ended_at.is_some()).and_then(|last| last.failure.as_ref()) {
         summary.push_str(&format!(" Its last start failed: {failure}."));
     }
     Ok(Explanation {
@@ -159,7 +161,7 @@ async fn pending(app: &App, caller: &Caller, row: &JobRow) -> Answer<Explanation
 }
 
 /// A job that runs, has run, or ended without.
-async fn started(app: &App, caller: &Caller, row: &JobRow, state: JobState) -> Answer<Explanation> {
+async fn started(app: &App, caller: &Caller, row: &JobRow, state: JobState, attempt: Option<&AttemptRow>) -> Answer<Explanation> {
     let job_id = row.job_id as u64;
     let nodes = row.nodes.as_deref().map(fold_nodes).transpose()?.unwrap_or_default();
     let mut summary = match (row.start_time, &row.reason) {
@@ -174,7 +176,7 @@ async fn started(app: &App, caller: &Caller, row: &JobRow, state: JobState) -> A
             summary.push_str(&format!(" It waits for {} to power up.", fold_nodes(&coming)?));
         }
     }
-    let Some(attempt) = app.db.attempts(job_id).await?.pop() else { return Ok(Explanation::of(job_id, state, summary)) };
+    let Some(attempt) = attempt else { return Ok(Explanation::of(job_id, state, summary)) };
     // A task of an array waited as a part of its array.
     let mut last = app.db.job_verdict(job_id).await?;
     if let (None, Some(array)) = (&last, row.array_job_id) {
@@ -198,7 +200,7 @@ async fn started(app: &App, caller: &Caller, row: &JobRow, state: JobState) -> A
     let start = Start {
         at: attempt.allocated_at.0,
         nodes: fold_nodes(&attempt.nodes)?,
-        decision: attempt.decision.map(|decision| decision.0),
+        decision: attempt.decision.as_ref().map(|decision| decision.0.clone()),
         waited_for: last.as_ref().map(|v| v.verdicts.clone()).unwrap_or_default(),
         priority: last.map(|v| v.priority),
         passed,
@@ -207,7 +209,7 @@ async fn started(app: &App, caller: &Caller, row: &JobRow, state: JobState) -> A
 }
 
 /// Whom the job preempted, and who preempted it.
-async fn preemption(app: &App, row: &JobRow, mut explanation: Explanation) -> Answer<Explanation> {
+async fn preemption(app: &App, row: &JobRow, attempts: Vec<AttemptRow>, mut explanation: Explanation) -> Answer<Explanation> {
     let job_id = row.job_id as u64;
     let victims = app.db.preempted_for(job_id, MOST_VICTIMS).await?;
     let own = app.db.jobs_of_tenant(&row.tenant, &victims.iter().map(|(job, _)| *job).collect::<Vec<_>>()).await?;
@@ -217,7 +219,7 @@ async fn preemption(app: &App, row: &JobRow, mut explanation: Explanation) -> An
     }
     let shown = |(job, preempted): (u64, Preempted)| Victim { job, mode: preempted.mode, at: preempted.at, own: own.contains(&job) };
     explanation.victims = victims.into_iter().map(shown).collect();
-    for attempt in app.db.attempts(job_id).await? {
+    for attempt in attempts {
         if let Some(preempted) = attempt.preempted {
             explanation.preempted.push(PreemptedAttempt { attempt: attempt.attempt as u32, preempted: preempted.0 });
         }

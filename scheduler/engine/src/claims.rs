@@ -116,18 +116,23 @@ impl Pass<'_> {
 
     fn find_victims(&mut self, queued: &Queued, key: KeyId, fit: &Fit, planned: Option<Micros>, latest: Micros) -> Option<Chosen> {
         let rules = self.accounts.party(queued.party).rules.clone();
-        let reclaim = self.reclaim(queued);
-        let preempting = self.preempting.as_mut()?;
-        let job = &preempting.rules.world.jobs.get(&queued.job)?.job;
+        let preempting = self.preempting.as_ref()?;
+        let victim_rules = preempting.rules;
+        let job = &victim_rules.world.jobs.get(&queued.job)?.job;
         let index = (key, queued.party);
         // Victims are chosen node by node, not by what nodes are counted as.
         let is_counted = !fit.candidates.counted.is_empty();
         let has_failed = preempting.failed.get(&index).is_some_and(|failed| *failed <= queued.length);
         let is_limited = rules.iter().any(|rule| preempting.scopes.contains(&rule.scope));
-        let may_preempt = preempting.rules.may_preempt(job) || !reclaim.is_empty();
-        if is_counted || has_failed || is_limited || preempting.tries == MOST_TRIES || !may_preempt {
+        if is_counted || has_failed || is_limited || preempting.tries == MOST_TRIES {
             return None;
         }
+        // Looks at all that the cohort runs: only for those that may get something by it.
+        let reclaim = self.reclaim(queued);
+        if !victim_rules.may_preempt(job) && reclaim.is_empty() {
+            return None;
+        }
+        let preempting = self.preempting.as_mut()?;
         preempting.tries += 1;
         let ground = preempt::Ground {
             fleet: self.fleet,
