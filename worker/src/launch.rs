@@ -73,9 +73,17 @@ pub fn launch_spec(assignment: &Assignment, step: &StepAssignment, dirs: &Attemp
     let devices =
         |indices: &[u32]| -> Vec<GpuDevice> { node.gpus.iter().filter(|g| indices.contains(&g.index)).map(|g| device(g, node)).collect() };
     // Device isolation renumbers what a container sees; on the host the node's own numbers hold.
+    // CUDA knows MIG instances by their UUIDs alone.
+    let uuid = |index: &u32| node.gpus.iter().find(|gpu| gpu.index == *index).map(|gpu| gpu.uuid.clone());
+    let are_slices = step.here.gpus.iter().filter_map(uuid).any(|uuid| uuid.starts_with("MIG-"));
     let visible = |task: &[u32]| -> Vec<String> {
         let position = |index: &u32| step.here.gpus.iter().position(|g| g == index).map(|p| p.to_string());
-        task.iter().filter_map(|i| if image.is_some() { position(i) } else { Some(i.to_string()) }).collect()
+        let name = |index: &u32| match image {
+            _ if are_slices => uuid(index),
+            Some(_) => position(index),
+            None => Some(index.to_string()),
+        };
+        task.iter().filter_map(name).collect()
     };
     let files = OutputFiles::of(assignment, step, node);
     let is_streamed = |rank: u32| match &step.spec {

@@ -4,6 +4,7 @@
 //! and events that tell the worker to drain. Nothing here decides: the worker reports, the scheduler acts.
 
 pub mod amd;
+mod mig;
 mod names;
 mod nodes;
 pub mod nvml;

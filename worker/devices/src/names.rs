@@ -16,6 +16,24 @@ pub fn nvidia_type(name: &str) -> String {
     }
 }
 
+/// The profile of a MIG instance: `NVIDIA H100 80GB HBM3 MIG 1g.10gb` is `1g.10gb`, `1g.10gb+me` is `1g.10gb.me`. None if the name has none.
+pub fn mig_type(name: &str) -> Option<String> {
+    let (_, profile) = name.split_once(" MIG ")?;
+    let profile = profile.split_whitespace().next()?;
+    Some(slug(&[profile.replace('+', ".").as_str()]))
+}
+
+/// The same from its parts: slices of the GPU, slices of the instance's own, MiB of memory. What a part of the slices computes is named
+/// before the whole: `1c.3g.40gb`.
+pub fn mig_type_of(gpu_slices: u32, compute_slices: u32, memory_mib: u64) -> String {
+    let memory = memory_mib.div_ceil(1024);
+    match compute_slices {
+        0 => format!("{gpu_slices}g.{memory}gb"),
+        all if all == gpu_slices => format!("{gpu_slices}g.{memory}gb"),
+        part => format!("{part}c.{gpu_slices}g.{memory}gb"),
+    }
+}
+
 /// By product name where the driver tells one (`AMD Instinct MI300X OAM`, `AMD Radeon RX 7900 XTX`), else by PCI device, else by the
 /// compiler's name of the chip (`gfx942`).
 ///
@@ -98,6 +116,22 @@ mod tests {
             assert_eq!(nvidia_type(name), kind, "{name}");
             assert_eq!(format!("{kind}:2").parse::<Gpus>().unwrap().kind.as_deref(), Some(kind), "a job can ask for {name}");
         }
+    }
+
+    #[test]
+    fn mig_profiles_become_types() {
+        for (name, expected) in [
+            ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", Some("1g.10gb")),
+            ("NVIDIA A100-SXM4-40GB MIG 3g.20gb", Some("3g.20gb")),
+            ("NVIDIA A100-SXM4-80GB MIG 1c.3g.40gb", Some("1c.3g.40gb")),
+            ("NVIDIA H100 80GB HBM3 MIG 1g.10gb+me", Some("1g.10gb.me")),
+            ("NVIDIA H100 80GB HBM3", None),
+        ] {
+            assert_eq!(mig_type(name).as_deref(), expected, "{name}");
+            assert!(expected.is_none_or(|kind| format!("{kind}:2").parse::<Gpus>().is_ok()), "a job can ask for {name}");
+        }
+        // As drivers count the memory of an A100 with 40 GB and of an H100 with 80 GB.
+        assert_eq!((mig_type_of(1, 1, 4864).as_str(), mig_type_of(3, 1, 40_320).as_str()), ("1g.5gb", "1c.3g.40gb"));
     }
 
     #[test]

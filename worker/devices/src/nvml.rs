@@ -20,6 +20,7 @@ use nvml_wrapper::error::{NvmlError, nvml_try};
 use nvml_wrapper::event::EventSet;
 use nvml_wrapper::struct_wrappers::event::EventData;
 
+use crate::mig::{self, Slice};
 use crate::{DeviceError, DeviceSource, HealthEvent, Nodes, Sample, device_nodes, names, xid};
 
 /// How long to leave the event set alone while it only says that some GPU is lost.
@@ -41,6 +42,8 @@ pub struct Nvml {
 
 struct Known {
     gpu: Gpu,
+    /// Its MIG instances, which jobs get in its place; `None` if it is whole.
+    slices: Option<Vec<Slice>>,
     minor: Option<u32>,
     handle: usize,
     /// It was lost when the watch was last set up.
@@ -81,18 +84,18 @@ impl Nvml {
         Ok(source)
     }
 
-    /// The GPU as it is, or as it was when it last answered.
-    fn look(&self, index: u32) -> Gpu {
+    /// The GPU, or its MIG instances, as it is or as it was when it last answered.
+    fn look(&self, index: u32) -> Vec<Gpu> {
         let found = self.nvml.device_by_index(index).and_then(|device| describe(index, &device));
         let mut known = lock(&self.known);
         match found {
             Ok(now) => {
-                let gpu = now.gpu.clone();
+                let gpus = now.for_jobs();
                 if known.get(&index).is_none_or(|before| before.is_unheard || before.handle != now.handle) {
                     self.is_watch_stale.store(true, Ordering::Release);
                 }
                 known.insert(index, now);
-                gpu
+                gpus
             }
             Err(error) => {
                 let fault = Some(match error {
@@ -100,9 +103,10 @@ impl Nvml {
                     error => format!("does not answer: {error}"),
                 });
                 match known.get(&index) {
-                    Some(before) => Gpu { fault, ..before.gpu.clone() },
+                    Some(before) => before.for_jobs().into_iter().map(|gpu| Gpu { fault: fault.clone(), ..gpu }).collect(),
                     None => {
-                        Gpu { index, uuid: format!("unknown-{index}"), kind: "unknown".into(), memory_bytes: Bytes(0), numa: None, fault }
+                        let uuid = format!("unknown-{index}");
+                        vec![Gpu { index, uuid, kind: "unknown".into(), memory_bytes: Bytes(0), numa: None, fault }]
                     }
                 }
             }
@@ -197,7 +201,7 @@ impl Nvml {
 
 impl DeviceSource for Nvml {
     fn discover(&self) -> Result<Vec<Gpu>, DeviceError> {
-        Ok((0..self.nvml.device_count()?).map(|index| self.look(index)).collect())
+        Ok((0..self.nvml.device_count()?).flat_map(|index| self.look(index)).collect())
     }
 
     fn sample(&self) -> Vec<Sample> {
@@ -260,8 +264,33 @@ impl DeviceSource for Nvml {
 
     fn nodes(&self, indices: &[u32]) -> Vec<PathBuf> {
         let known = lock(&self.known);
-        let minors = indices.iter().filter_map(|index| known.get(index)?.minor).collect();
-        device_nodes(&Nodes::Nvidia { minors })
+        let caps = std::fs::read_to_string(mig::MINORS).unwrap_or_default();
+        let (mut minors, mut own) = (Vec::new(), Vec::new());
+        for known in known.values() {
+            let Some(minor) = known.minor else { continue };
+            let slices = known.slices.iter().flatten().filter(|slice| indices.contains(&slice.gpu.index));
+            let is_whole = known.slices.is_none() && indices.contains(&known.gpu.index);
+            if is_whole || slices.clone().next().is_some() {
+                minors.push(minor);
+            }
+            own.extend(slices.flat_map(|slice| mig::caps(&caps, minor, slice)));
+        }
+        let mut files = device_nodes(&Nodes::Nvidia { minors });
+        files.extend(own);
+        files
+    }
+}
+
+impl Known {
+    /// What jobs are given of it. A GPU that is to be cut and is not yet is of no use.
+    fn for_jobs(&self) -> Vec<Gpu> {
+        match &self.slices {
+            None => vec![self.gpu.clone()],
+            Some(slices) if slices.is_empty() => {
+                vec![Gpu { fault: Some("MIG is on and there are no instances: make some, or switch it off".into()), ..self.gpu.clone() }]
+            }
+            Some(slices) => slices.iter().map(|slice| slice.gpu.clone()).collect(),
+        }
     }
 }
 
@@ -274,7 +303,8 @@ fn describe(index: u32, device: &Device<'_>) -> Result<Known, NvmlError> {
         numa: numa(device),
         fault: fault(device)?,
     };
-    Ok(Known { gpu, minor: device.minor_number().ok(), handle: handle(device), is_unheard: false })
+    let slices = mig::slices(device, &gpu)?;
+    Ok(Known { gpu, slices, minor: device.minor_number().ok(), handle: handle(device), is_unheard: false })
 }
 
 /// The NUMA node next to the GPU. (`nvmlDeviceGetNumaNodeId` is another thing: the node that the GPU's own memory is, on Grace.)

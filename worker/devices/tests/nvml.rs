@@ -227,6 +227,74 @@ fn a_gpu_lost_while_another_joins_is_told_and_heard_again_later() {
     assert_eq!(nvml.wait_event(LONG).unwrap().code, "xid 13");
 }
 
+/// GPU 1 of two is cut into three instances of two profiles.
+fn cut() -> World {
+    let mut world = World::gpus(2);
+    world.set(1, "numa", 1);
+    let slice = |profile: &str, gib: u64| json!({ "profile": profile, "memory_bytes": gib << 30 });
+    world.set(1, "mig", vec![slice("1g.10gb", 10), slice("1g.10gb", 10), slice("3g.40gb", 40)]);
+    world
+}
+
+#[test]
+fn mig_instances_take_the_place_of_their_gpu() {
+    let mut world = cut();
+    let nvml = world.open();
+    let gpus = nvml.discover().unwrap();
+    let told: Vec<(u32, &str, Bytes, Option<u32>)> =
+        gpus.iter().map(|gpu| (gpu.index, gpu.kind.as_str(), gpu.memory_bytes, gpu.numa)).collect();
+    let gib = |n: u64| Bytes(n << 30);
+    assert_eq!(
+        told,
+        [
+            (0, "h100", Bytes(81_559 << 20), None),
+            (200, "1g.10gb", gib(10), Some(1)),
+            (201, "1g.10gb", gib(10), Some(1)),
+            (202, "3g.40gb", gib(40), Some(1)),
+        ]
+    );
+    assert!(gpus[1..].iter().all(|gpu| gpu.uuid.starts_with("MIG-") && gpu.fault.is_none()));
+    assert_eq!(gpus.iter().map(|gpu| &gpu.uuid).collect::<BTreeSet<_>>().len(), 4);
+
+    // Memory errors are of the whole GPU: they are its instances' too.
+    world.set(1, "ecc_uncorrected", 2);
+    assert_eq!(nvml.discover().unwrap().iter().filter(|gpu| gpu.fault.is_some()).map(|gpu| gpu.index).collect::<Vec<_>>(), [200, 201, 202]);
+    world.set(1, "ecc_uncorrected", 0);
+    // One that is not cut yet, or not any more, is of no use while MIG is on.
+    world.set(1, "mig", Vec::<Value>::new());
+    let uncut = &nvml.discover().unwrap()[1];
+    assert_eq!((uncut.index, uncut.kind.as_str()), (1, "h100"));
+    assert!(uncut.fault.as_deref().unwrap().starts_with("MIG is on and there are no instances"), "{uncut:?}");
+}
+
+#[test]
+fn a_lost_gpu_takes_its_instances_along_and_has_no_utilisation_of_theirs() {
+    let mut world = cut();
+    world.set(1, "utilization_percent", 80);
+    let nvml = world.open();
+    let before = nvml.discover().unwrap();
+    let samples = nvml.sample();
+    assert_eq!(samples.iter().map(|sample| (sample.index, sample.utilization_percent)).collect::<Vec<_>>(), [(0, Some(0)), (1, None)]);
+    assert!(samples[1].power_milliwatts.is_some(), "power is the GPU's, whoever uses it");
+
+    world.gpus[1]["lost"] = true.into();
+    world.send(1, 79);
+    assert_eq!(nvml.wait_event(LONG).map(|event| (event.index, event.is_fatal)), Some((1, true)));
+    let lost = nvml.discover().unwrap();
+    assert_eq!(lost[0], before[0]);
+    assert_eq!(lost[1..].iter().map(|gpu| (gpu.index, gpu.fault.is_some())).collect::<Vec<_>>(), [(200, true), (201, true), (202, true)]);
+    assert_eq!(lost[3].uuid, before[3].uuid);
+}
+
+#[test]
+fn an_instance_comes_with_the_files_of_its_gpu() {
+    let world = cut();
+    let nvml = world.open();
+    let files: Vec<PathBuf> = ["/dev/nvidia1", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"].map(PathBuf::from).into();
+    assert_eq!(nvml.nodes(&[201]), files);
+    assert_eq!(nvml.nodes(&[1]), Vec::<PathBuf>::new(), "the GPU itself is nobody's");
+}
+
 #[test]
 fn containers_get_the_files_of_their_gpus() {
     let world = World::gpus(4);

@@ -1,6 +1,7 @@
 //! The exported calls. Structs and constants are nvml-wrapper-sys's, so that layouts cannot drift from what the wrapper reads.
 //!
-//! A device handle is the GPU's index plus one, an event set's is its number; neither is ever dereferenced.
+//! A device handle is the GPU's index plus one, an event set's is its number; neither is ever dereferenced. A MIG instance's handle has its
+//! own index plus one above that of its GPU.
 
 // The bindings' constants carry C's names.
 #![allow(non_upper_case_globals)]
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 use nvml_wrapper_sys::bindings::*;
 
 use crate::events;
-use crate::state::{self, Gpu, State};
+use crate::state::{self, Gpu, Instance, State, instance_uuid};
 
 const DRIVER_VERSION: &str = "550.54.15 (simulated)";
 const NVML_VERSION: &str = "12.550.54.15";
@@ -106,6 +107,43 @@ fn handle(state: &State, index: usize) -> Answer<nvmlDevice_t> {
     }
 }
 
+/// Bits of a handle that hold the GPU's index plus one; those above are the MIG instance's.
+const GPU_BITS: u32 = 16;
+
+/// GPU and place of a MIG instance's handle; none of a GPU's.
+fn place_of(device: nvmlDevice_t) -> Option<(usize, usize)> {
+    let at = (device.addr() >> GPU_BITS).checked_sub(1)?;
+    Some(((device.addr() & ((1 << GPU_BITS) - 1)).checked_sub(1)?, at))
+}
+
+/// Asks a MIG instance that must be there.
+fn ask_instance<T>(device: nvmlDevice_t, question: impl FnOnce(usize, usize, &Gpu, &Instance) -> T) -> Answer<T> {
+    let (index, at) = place_of(device).ok_or(nvmlReturn_enum_NVML_ERROR_INVALID_ARGUMENT)?;
+    let state = machine()?;
+    handle(&state, index)?;
+    let gpu = &state.gpus[index];
+    let instance = gpu.mig.as_ref().and_then(|all| all.get(at)).ok_or(nvmlReturn_enum_NVML_ERROR_NOT_FOUND)?;
+    Ok(question(index, at, gpu, instance))
+}
+
+/// Asks either, each in its own way.
+fn ask_any<T>(
+    device: nvmlDevice_t,
+    whole: impl FnOnce(&State, usize, &Gpu) -> T,
+    instance: impl FnOnce(usize, usize, &Gpu, &Instance) -> T,
+) -> Answer<T> {
+    if place_of(device).is_some() { ask_instance(device, instance) } else { ask(device, whole) }
+}
+
+fn instance_handle(device: nvmlDevice_t, at: c_uint) -> Answer<nvmlDevice_t> {
+    let (index, count) = ask(device, |_, index, gpu| (index, gpu.mig.as_ref().map(Vec::len)))?;
+    match count {
+        None => Err(nvmlReturn_enum_NVML_ERROR_NOT_SUPPORTED),
+        Some(count) if at as usize >= count => Err(nvmlReturn_enum_NVML_ERROR_NOT_FOUND),
+        Some(_) => Ok(without_provenance_mut((at as usize + 1) << GPU_BITS | (index + 1))),
+    }
+}
+
 /// Asks a GPU that must be there.
 fn ask<T>(device: nvmlDevice_t, question: impl FnOnce(&State, usize, &Gpu) -> T) -> Answer<T> {
     let state = machine()?;
@@ -135,14 +173,8 @@ fn stop() -> nvmlReturn_t {
     }
 }
 
-fn memory(gpu: &Gpu) -> nvmlMemory_v2_t {
-    nvmlMemory_v2_t {
-        version: memory_version(),
-        total: gpu.memory_bytes,
-        reserved: 0,
-        free: gpu.memory_bytes.saturating_sub(gpu.memory_used_bytes),
-        used: gpu.memory_used_bytes,
-    }
+fn memory(total: u64, used: u64) -> nvmlMemory_v2_t {
+    nvmlMemory_v2_t { version: memory_version(), total, reserved: 0, free: total.saturating_sub(used), used }
 }
 
 /// `NVML_STRUCT_VERSION(Memory, 2)` of nvml.h.
@@ -161,6 +193,18 @@ fn pci(index: usize) -> nvmlPciInfo_t {
         pciSubSystemId: 0x16c1_10de,
         busId: chars(&format!("00000000:{bus:02X}:00.0")),
     }
+}
+
+/// NVIDIA's library does not tell it of a GPU that is cut.
+fn utilization(gpu: &Gpu) -> Answer<nvmlUtilization_t> {
+    match gpu.mig {
+        Some(_) => Err(nvmlReturn_enum_NVML_ERROR_NOT_SUPPORTED),
+        None => Ok(nvmlUtilization_t { gpu: gpu.utilization_percent, memory: gpu.utilization_percent / 2 }),
+    }
+}
+
+fn mig_mode(gpu: &Gpu) -> c_uint {
+    if gpu.mig.is_some() { NVML_DEVICE_MIG_ENABLE } else { NVML_DEVICE_MIG_DISABLE }
 }
 
 fn link_state(gpu: &Gpu, link: c_uint) -> Answer<nvmlEnableState_t> {
@@ -203,7 +247,10 @@ unsafe fn give_memory(device: nvmlDevice_t, out: *mut nvmlMemory_v2_t) -> nvmlRe
     if !out.is_null() && unsafe { (*out).version } != memory_version() {
         return nvmlReturn_enum_NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     }
-    unsafe { give(out, ask(device, |_, _, gpu| memory(gpu))) }
+    let whole = |_: &State, _, gpu: &Gpu| memory(gpu.memory_bytes, gpu.memory_used_bytes);
+    let part = |_, _, _: &Gpu, instance: &Instance| memory(instance.memory_bytes, 0);
+    // SAFETY: as above.
+    unsafe { give(out, ask_any(device, whole, part)) }
 }
 
 fn wait(set: nvmlEventSet_t, timeout_ms: c_uint) -> Answer<nvmlEventData_t> {
@@ -258,15 +305,16 @@ export! {
     fn nvmlDeviceGetIndex(device: nvmlDevice_t, out: *mut c_uint) => give(out, ask(device, |_, index, _| index as c_uint));
     fn nvmlDeviceGetMinorNumber(device: nvmlDevice_t, out: *mut c_uint) => give(out, ask(device, |_, index, _| index as c_uint));
     fn nvmlDeviceGetUUID(device: nvmlDevice_t, out: *mut c_char, length: c_uint) =>
-        give_text(out, length, ask(device, |state, index, _| state.uuid(index)));
-    fn nvmlDeviceGetName(device: nvmlDevice_t, out: *mut c_char, length: c_uint) => give_text(out, length, ask(device, |_, _, gpu| gpu.name.clone()));
+        give_text(out, length, ask_any(device, |state, index, _| state.uuid(index), |gpu, at, _, instance| instance_uuid(gpu, at, instance)));
+    fn nvmlDeviceGetName(device: nvmlDevice_t, out: *mut c_char, length: c_uint) => 
+        give_text(out, length, ask_any(device, |_, _, gpu| gpu.name.clone(), |_, _, gpu, instance| format!("{} MIG {}", gpu.name, instance.profile)));
     fn nvmlDeviceGetSerial(device: nvmlDevice_t, out: *mut c_char, length: c_uint) =>
         give_text(out, length, ask(device, |_, index, _| format!("16530230{index:05}")));
     fn nvmlDeviceGetPciInfo_v3(device: nvmlDevice_t, out: *mut nvmlPciInfo_t) => give(out, ask(device, |_, index, _| pci(index)));
 
     fn nvmlDeviceGetMemoryInfo_v2(device: nvmlDevice_t, out: *mut nvmlMemory_v2_t) => give_memory(device, out);
     fn nvmlDeviceGetUtilizationRates(device: nvmlDevice_t, out: *mut nvmlUtilization_t) =>
-        give(out, ask(device, |_, _, gpu| nvmlUtilization_t { gpu: gpu.utilization_percent, memory: gpu.utilization_percent / 2 }));
+        give(out, ask(device, |_, _, gpu| utilization(gpu)).and_then(|rates| rates));
     fn nvmlDeviceGetPowerUsage(device: nvmlDevice_t, out: *mut c_uint) => give(out, ask(device, |_, _, gpu| gpu.power_milliwatts));
     fn nvmlDeviceGetEnforcedPowerLimit(device: nvmlDevice_t, out: *mut c_uint) => give(out, ask(device, |_, _, _| POWER_LIMIT_MILLIWATTS));
     fn nvmlDeviceGetTotalEnergyConsumption(device: nvmlDevice_t, out: *mut c_ulonglong) =>
@@ -289,8 +337,14 @@ export! {
         give(out, ask(device, |_, _, _| nvmlEnableState_enum_NVML_FEATURE_DISABLED));
 
     fn nvmlDeviceGetMigMode(device: nvmlDevice_t, current: *mut c_uint, pending: *mut c_uint) =>
-        give_both(current, pending, ask(device, |_, _, _| (NVML_DEVICE_MIG_DISABLE, NVML_DEVICE_MIG_DISABLE)));
+        give_both(current, pending, ask(device, |_, _, gpu| (mig_mode(gpu), mig_mode(gpu))));
     fn nvmlDeviceGetMaxMigDeviceCount(device: nvmlDevice_t, out: *mut c_uint) => give(out, ask(device, |_, _, _| 7));
+    fn nvmlDeviceGetMigDeviceHandleByIndex(device: nvmlDevice_t, at: c_uint, out: *mut nvmlDevice_t) => give(out, instance_handle(device, at));
+    fn nvmlDeviceGetDeviceHandleFromMigDeviceHandle(device: nvmlDevice_t, out: *mut nvmlDevice_t) =>
+        give(out, ask_instance(device, |index, _, _, _| without_provenance_mut(index + 1)));
+    fn nvmlDeviceIsMigDeviceHandle(device: nvmlDevice_t, out: *mut c_uint) => give(out, ask_any(device, |_, _, _| 0, |_, _, _, _| 1));
+    fn nvmlDeviceGetGpuInstanceId(device: nvmlDevice_t, out: *mut c_uint) => give(out, ask_instance(device, |_, at, _, _| at as c_uint + 1));
+    fn nvmlDeviceGetComputeInstanceId(device: nvmlDevice_t, out: *mut c_uint) => give(out, ask_instance(device, |_, _, _, _| 0));
 
     fn nvmlDeviceGetMemoryAffinity(device: nvmlDevice_t, words: c_uint, out: *mut c_ulong, _scope: nvmlAffinityScope_t) => give_numa(device, words, out);
     // Only where the GPU's memory is a NUMA node of its own, as on Grace Hopper.

@@ -9,7 +9,7 @@
 //!  "events": [{"id": 1, "gpu": 0, "xid": 79}]}
 //! ```
 //!
-//! Whatever a GPU does not say is an idle H100's. An event is delivered once to a process, when its id is above that of the last one
+//! A GPU with `"mig": [{"profile": "1g.10gb", "memory_bytes": 10468982784}]` is cut into these instances. Whatever a GPU does not say is an idle H100's. An event is delivered once to a process, when its id is above that of the last one
 //! delivered; as with NVIDIA's library, what no event set waits for is missed. Write the file anew and rename it into place: one that
 //! cannot be read leaves the last state standing, with a complaint on standard error.
 
@@ -17,4 +17,4 @@ mod calls;
 mod events;
 mod state;
 
-pub use state::{Event, Gpu, State};
+pub use state::{Event, Gpu, Instance, State};

@@ -38,6 +38,20 @@ pub struct Gpu {
     pub lost: bool,
     /// NUMA node next to it; absent: not known.
     pub numa: Option<u32>,
+    /// MIG is on, and these are its instances; absent: MIG is off.
+    pub mig: Option<Vec<Instance>>,
+}
+
+/// A MIG instance; its place in the list is its index and the number of its GPU instance less one. Each has one compute instance, 0.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    /// Absent: made from the GPU's index and its own.
+    #[serde(default)]
+    pub uuid: Option<String>,
+    /// As `nvidia-smi mig` names it: `1g.10gb`.
+    pub profile: String,
+    pub memory_bytes: u64,
 }
 
 /// An Xid to deliver once. Ids grow.
@@ -70,6 +84,7 @@ impl Default for Gpu {
             nvlinks_down: Vec::new(),
             lost: false,
             numa: None,
+            mig: None,
         }
     }
 }
@@ -89,6 +104,11 @@ impl State {
             None => format!("GPU-51b0e11a-0000-4000-8000-{index:012x}"),
         }
     }
+}
+
+/// The UUID of a MIG instance.
+pub(crate) fn instance_uuid(gpu: usize, at: usize, instance: &Instance) -> String {
+    instance.uuid.clone().unwrap_or_else(|| format!("MIG-51b0e11a-0000-5000-8000-{gpu:06x}{at:06x}"))
 }
 
 /// What the file held when it was last read well, and what was last said about it.
