@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Stack, until};
+use common::{Stack, said, until};
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -40,4 +40,37 @@ async fn gpus_are_discovered_given_to_jobs_and_drain_the_node_when_they_fail() {
     until("the node is drained", async || flags().await.contains("drain")).await;
     let node = stack.call("GET", "/v1/nodes/n1", &admin, None).await.1;
     assert!(node["reason"].as_str().unwrap().contains("GPU 5: xid 79"), "{node:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mig_instances_are_gpus_of_their_own_types_and_go_one_by_one() {
+    let mut stack = Stack::start(1, 1).await;
+    let built = std::env::current_exe().unwrap().with_file_name("libnvidia_ml.so");
+    let library = stack.path("libnvidia-ml.so");
+    std::fs::copy(built, &library).unwrap();
+    // GPU 0 is whole, GPU 1 is cut.
+    let slice = |profile: &str, uuid: &str| json!({ "profile": profile, "memory_bytes": 10u64 << 30, "uuid": uuid });
+    let mig = json!([slice("1g.10gb", "MIG-a"), slice("1g.10gb", "MIG-b"), slice("1g.10gb", "MIG-c"), slice("3g.40gb", "MIG-d")]);
+    std::fs::write(stack.path("libnvidia-ml.so.state"), json!({ "gpus": [{}, { "mig": mig }] }).to_string()).unwrap();
+    let worker = stack.worker("n1", &["--node-cpus", "4", "--node-memory", "2GiB", "--nvml-library", library.to_str().unwrap()]).await;
+    stack.workers.push(worker);
+    let ann = stack.user();
+    let listed = said(&stack.berth(&ann, &["nodes"]));
+    assert!(listed.contains("0/3 1g.10gb, 0/1 3g.40gb, 0/1 h100"), "{listed}");
+
+    let two = stack.submit(&ann, "#!/bin/sh\n#SBATCH --gpus=1g.10gb:2 --mem=64M\necho $CUDA_VISIBLE_DEVICES $SLURM_JOB_GPUS\nsleep 600\n");
+    stack.until_state(&ann, two, "running").await;
+    until("it has told its devices", async || !stack.output(&ann, two).await.is_empty()).await;
+    assert_eq!(stack.output(&ann, two).await.trim(), "MIG-a,MIG-b 200,201");
+    // A task has the slice that is its own; the third one is left, a fourth there is not.
+    let each = "#!/bin/sh\n#SBATCH -n1 --gpus-per-task=1g.10gb:1 --mem=64M\nsrun sh -c 'echo $CUDA_VISIBLE_DEVICES'\n";
+    let one = stack.submit(&ann, each);
+    stack.until_state(&ann, one, "completed").await;
+    assert_eq!(stack.output(&ann, one).await.trim(), "MIG-c");
+    let more = stack.submit(&ann, "#!/bin/sh\n#SBATCH --gpus=1g.10gb:4 --mem=64M\ntrue\n");
+    let job = format!("/v1/jobs/{more}/explain");
+    until("it hears that there are too few", async || {
+        stack.call("GET", &job, &ann, None).await.1.to_string().contains("shape_unsatisfiable")
+    })
+    .await;
 }

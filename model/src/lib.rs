@@ -8,6 +8,7 @@ pub mod dependency;
 pub mod environment;
 pub mod event;
 pub mod fault;
+pub mod gres;
 pub mod hostlist;
 pub mod ids;
 pub mod indices;

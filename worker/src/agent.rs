@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use berth_devices::DeviceSource;
 use berth_model::JobId;
+use berth_model::gres::mark_surplus_kinds;
 use berth_model::resources::Inventory;
 use berth_model::worker::{Assignment, DesiredState, Fact, Register, WorkerSettings};
 use berth_runtime::container::auth::Logins;
@@ -476,7 +477,8 @@ fn watch_devices(source: Arc<dyn DeviceSource>, inventory: Inventory, shared: Ar
         while !*stopping.borrow() {
             let Some(event) = source.wait_event(Duration::from_secs(1)) else { continue };
             tracing::warn!(gpu = event.index, code = event.code, detail = event.detail, is_fatal = event.is_fatal, "GPU event");
-            if let Ok(gpus) = source.discover() {
+            if let Ok(mut gpus) = source.discover() {
+                mark_surplus_kinds(&mut gpus);
                 shared.outbox.push(Fact::InventoryChanged { inventory: Inventory { gpus, ..inventory.clone() } });
             }
             if event.is_fatal {

@@ -1,9 +1,10 @@
 //! Nodes' power, reboots, and setting them down: the operator's orders that take a node away for a while, and nodes that do not exist yet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use berth_model::gres::MAX_GPU_KINDS;
 use berth_model::node::MAX_WEIGHT;
 use berth_model::resources::{Gpu, Gpus, Inventory, NumaNode};
 use berth_model::{Bytes, Fault, NodeName};
@@ -92,6 +93,11 @@ async fn declare(State(app): State<App>, caller: Caller, Body(body): Body<Declar
     let count: u64 = body.gpus.iter().map(|gpus| u64::from(gpus.count)).sum();
     if count > 1024 || body.gpus.iter().any(|gpus| gpus.kind.is_none() || gpus.count == 0) {
         return fault("gpus", format!("{count} GPUs"), "use 1 to 1024, each with its type (h100:8); leave gpus out where there are none");
+    }
+    let kinds: BTreeSet<&str> = body.gpus.iter().filter_map(|gpus| gpus.kind.as_deref()).collect();
+    if kinds.len() > MAX_GPU_KINDS {
+        let most = format!("use at most {MAX_GPU_KINDS} types on one node");
+        return fault("gpus", format!("{} types of GPU", kinds.len()), &most);
     }
     check_features(&body.features)?;
     app.db.declare_node(body.name.as_str(), &inventory(&body), &body.features, body.weight, caller.subject.as_str()).await?;

@@ -1,5 +1,7 @@
 //! `berth queue` and `berth nodes`.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::args::{Format, QueueArgs};
@@ -191,10 +193,15 @@ pub async fn nodes(client: &Client, format: Format) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `3/8 h100`.
+/// `3/8 h100`, by type: `1/7 1g.10gb, 0/1 h100`.
 pub fn gpus(node: &Value) -> String {
-    let all = node["inventory"]["gpus"].as_array().cloned().unwrap_or_default();
-    let Some(first) = all.first() else { return "-".to_owned() };
-    let used = node["allocated_gpus"].as_array().map_or(0, Vec::len);
-    format!("{used}/{} {}", all.len(), text(first, "type"))
+    let used = node["allocated_gpus"].as_array().map_or(&[][..], Vec::as_slice);
+    let mut kinds: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for gpu in node["inventory"]["gpus"].as_array().into_iter().flatten() {
+        let (taken, all) = kinds.entry(gpu["type"].as_str().unwrap_or_default()).or_default();
+        *taken += usize::from(used.contains(&gpu["index"]));
+        *all += 1;
+    }
+    let words: Vec<String> = kinds.iter().map(|(kind, (taken, all))| format!("{taken}/{all} {kind}")).collect();
+    if words.is_empty() { "-".to_owned() } else { words.join(", ") }
 }

@@ -142,6 +142,7 @@ fn print_node(node: &Value) {
         ("CPUs", format!("{} of {} in use", text(node, "allocated_cpus"), inventory["cpus"].as_array().map_or(0, Vec::len))),
         ("Memory", format!("{} of {} in use", bytes(&node["allocated_memory_bytes"]), bytes(&inventory["memory_bytes"]))),
         ("GPUs", gpus(node)),
+        ("GPU faults", faults(inventory)),
         ("Jobs", jobs.join(", ")),
         ("Features", list("features")),
         ("Address", text(node, "address")),
@@ -157,6 +158,12 @@ fn print_node(node: &Value) {
     for (name, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {
         println!("  {name:<14} {value}");
     }
+}
+
+/// Of GPUs that no job gets, why: `GPU 3: lost`.
+fn faults(inventory: &Value) -> String {
+    let gpus = inventory["gpus"].as_array().into_iter().flatten();
+    gpus.filter_map(|gpu| Some(format!("GPU {}: {}", gpu["index"], gpu["fault"].as_str()?))).collect::<Vec<_>>().join("; ")
 }
 
 /// A sentence with its instants in local time.

@@ -15,8 +15,8 @@ pub const NEVER: Micros = Micros::MAX;
 
 pub const SECOND: Micros = 1_000_000;
 
-/// GPU types told apart on one node. A fifth type on the same node is not used.
-pub const SLOTS: usize = 4;
+/// GPU types told apart on one node. Those beyond, last by name, are not used.
+pub const SLOTS: usize = berth_model::gres::MAX_GPU_KINDS;
 
 pub fn micros(at: Timestamp) -> Micros {
     at.as_microsecond()

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use berth_devices::DeviceSource;
 use berth_model::Bytes;
+use berth_model::gres::mark_surplus_kinds;
 use berth_model::resources::{Gpu, Inventory, NumaNode};
 
 use crate::config::Declared;
@@ -41,10 +42,14 @@ pub fn discover(declared: &Declared, nvml: Option<&Path>) -> Machine {
     } else {
         vec![NumaNode { id: 0, cpus: cpus.clone() }]
     };
-    let (gpus, devices) = match &declared.gpus {
+    let (mut gpus, devices) = match &declared.gpus {
         Some(gpus) => (declared_gpus(gpus.kind.as_deref().unwrap_or("gpu"), gpus.count), None),
         None => find_gpus(nvml),
     };
+    mark_surplus_kinds(&mut gpus);
+    for gpu in gpus.iter().filter(|gpu| gpu.fault.is_some()) {
+        tracing::warn!(gpu = gpu.index, kind = gpu.kind, fault = gpu.fault, "no job gets this GPU");
+    }
     let mut facts = BTreeMap::from([
         ("kernel".to_owned(), line("/proc/sys/kernel/osrelease")),
         ("cgroups".to_owned(), berth_runtime::cgroup::Layout::detect().describe().to_owned()),
