@@ -105,6 +105,10 @@ pub fn charge(
         add(Tres::Cpu, node.cpus.len() as u64);
         add(Tres::Mem, node.memory_bytes.0 >> 20);
         add(Tres::Node, 1);
+        if let Some(share) = &node.share {
+            add(share.of.tres(), share.count.into());
+            continue;
+        }
         add(Tres::Gpu, node.gpus.len() as u64);
         node.gpus.iter().filter_map(|gpu| kind(&node.node, *gpu)).for_each(|kind| add(Tres::GpuType(kind), 1));
     }
@@ -125,6 +129,7 @@ mod tests {
             cpus: (0..8).collect(),
             memory_bytes: Bytes(64 << 30),
             gpus: (0..gpus).collect(),
+            share: None,
             tasks,
         }
     }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
+use crate::gres::{ShareKind, SharedGpu, SharesOfGpus};
 use crate::tres::{Tres, TresCounts};
 use crate::{Bytes, Fault, NodeName};
 
@@ -121,6 +122,9 @@ pub struct ResourceRequest {
     pub gpus_per_node: Option<Gpus>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpus_per_task: Option<Gpus>,
+    /// On each node a share of one GPU, in place of whole ones: `shard:2`, `mps:50`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_share: Option<SharedGpu>,
     /// Whole nodes, shared with nobody.
     pub exclusive: bool,
     /// Nodes shared with nobody but jobs of the same user that ask for this too. The job holds what it asks for.
@@ -169,6 +173,8 @@ pub enum GpuDemand {
     Total(Gpus),
     PerNode(Gpus),
     PerTask(Gpus),
+    /// On each node a share of one.
+    Share(SharedGpu),
 }
 
 /// A request with its defaults filled in: what the engine places. Jobs of equal shape are interchangeable for placement.
@@ -203,7 +209,7 @@ impl Shape {
         let nodes = u64::from(self.least_nodes());
         let cpus = u64::from(self.tasks).saturating_mul(self.cpus_per_task.into()).max(nodes);
         let (kind, gpus) = match &self.gpus {
-            GpuDemand::None => (None, 0),
+            GpuDemand::None | GpuDemand::Share(_) => (None, 0),
             GpuDemand::Total(gpus) => (gpus.kind.clone(), u64::from(gpus.count)),
             GpuDemand::PerNode(gpus) => (gpus.kind.clone(), u64::from(gpus.count).saturating_mul(nodes)),
             GpuDemand::PerTask(gpus) => (gpus.kind.clone(), u64::from(gpus.count).saturating_mul(self.tasks.into())),
@@ -219,7 +225,18 @@ impl Shape {
             counts.insert(Tres::Gpu, gpus);
             counts.extend(kind.map(|kind| (Tres::GpuType(kind), gpus)));
         }
+        if let GpuDemand::Share(share) = &self.gpus {
+            counts.insert(share.of.tres(), u64::from(share.count).saturating_mul(nodes));
+        }
         counts
+    }
+
+    /// The share of a GPU that it takes on each node.
+    pub fn gpu_share(&self) -> Option<&SharedGpu> {
+        match &self.gpus {
+            GpuDemand::Share(share) => Some(share),
+            _ => None,
+        }
     }
 
     /// The most that one of its fewest nodes gives, spread evenly.
@@ -274,6 +291,7 @@ impl ResourceRequest {
             (_, _, Some(g)) if g.count > 0 => GpuDemand::Total(g.clone()),
             _ => GpuDemand::None,
         };
+        let gpus = self.gpu_share.clone().map_or(gpus, GpuDemand::Share);
         Shape {
             min_nodes: min_nodes.max(1),
             max_nodes: max_nodes.max(min_nodes).max(1),
@@ -330,11 +348,19 @@ pub struct Inventory {
     /// Bytes of memory that jobs may use.
     pub memory_bytes: Bytes,
     pub gpus: Vec<Gpu>,
+    /// How its GPUs may be shared: by the way of sharing and the GPU's index, into how many shares.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub gpu_shares: BTreeMap<ShareKind, SharesOfGpus>,
     /// Facts for people: kernel, cgroup layout, runtime, driver version.
     pub facts: BTreeMap<String, String>,
 }
 
 impl Inventory {
+    /// Into how many shares a GPU may be divided; 0: it is not shared in that way.
+    pub fn shares_of(&self, of: ShareKind, gpu: u32) -> u32 {
+        self.gpu_shares.get(&of).and_then(|shares| shares.get(&gpu)).copied().unwrap_or(0)
+    }
+
     /// How it is built. What is not known is one socket with all cores, each of one thread.
     pub fn built(&self) -> Sockets {
         let count = self.sockets.max(1);
@@ -352,6 +378,9 @@ pub struct NodeAllocation {
     pub memory_bytes: Bytes,
     /// GPU indices on the node.
     pub gpus: Vec<u32>,
+    /// It has only this share of its one GPU, which others share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<SharedGpu>,
     /// Tasks of the job's own command (or of `srun` without a count) that run here.
     pub tasks: u32,
 }

@@ -18,12 +18,16 @@ pub enum Tres {
     /// GPUs of any type.
     Gpu,
     GpuType(String),
+    /// Shards of GPUs.
+    Shard,
+    /// Parts of GPUs by MPS.
+    Mps,
     License(String),
     /// What the partition's billing weights make of the others.
     Billing,
 }
 
-const TRES_HELP: &str = "use cpu, mem (MiB), node, gres/gpu, gres/gpu:TYPE, license/NAME or billing";
+const TRES_HELP: &str = "use cpu, mem (MiB), node, gres/gpu, gres/gpu:TYPE, gres/shard, gres/mps, license/NAME or billing";
 
 impl Tres {
     /// Bound to nodes, as opposed to the cluster's own (licences).
@@ -32,7 +36,7 @@ impl Tres {
     }
 
     pub fn is_gres(&self) -> bool {
-        matches!(self, Tres::Gpu | Tres::GpuType(_))
+        matches!(self, Tres::Gpu | Tres::GpuType(_) | Tres::Shard | Tres::Mps)
     }
 }
 
@@ -44,6 +48,8 @@ impl fmt::Display for Tres {
             Tres::Node => f.write_str("node"),
             Tres::Gpu => f.write_str("gres/gpu"),
             Tres::GpuType(kind) => write!(f, "gres/gpu:{kind}"),
+            Tres::Shard => f.write_str("gres/shard"),
+            Tres::Mps => f.write_str("gres/mps"),
             Tres::License(name) => write!(f, "license/{name}"),
             Tres::Billing => f.write_str("billing"),
         }
@@ -61,6 +67,8 @@ impl FromStr for Tres {
             "mem" => Tres::Mem,
             "node" => Tres::Node,
             "gres/gpu" | "gpu" => Tres::Gpu,
+            "gres/shard" | "shard" => Tres::Shard,
+            "gres/mps" | "mps" => Tres::Mps,
             "billing" => Tres::Billing,
             _ => match (lower.strip_prefix("gres/gpu:"), lower.strip_prefix("license/")) {
                 (Some(kind), _) if is_word(kind) => Tres::GpuType(kind.to_owned()),
@@ -220,7 +228,7 @@ mod tests {
 
     #[test]
     fn names_survive_the_way_through_text() {
-        for text in ["cpu", "mem", "node", "gres/gpu", "gres/gpu:h100", "license/matlab", "billing"] {
+        for text in ["cpu", "mem", "node", "gres/gpu", "gres/gpu:h100", "gres/shard", "gres/mps", "license/matlab", "billing"] {
             assert_eq!(text.parse::<Tres>().unwrap().to_string(), text);
         }
         for wrong in ["", "gres/", "gres/gpu:", "license/", "energy"] {

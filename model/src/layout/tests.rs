@@ -9,6 +9,7 @@ fn node(name: &str, cpus: u32, gpus: u32, tasks: u32) -> NodeAllocation {
         cpus: (0..cpus).collect(),
         memory_bytes: Bytes(64 * GIB),
         gpus: (0..gpus).collect(),
+        share: None,
         tasks,
     }
 }

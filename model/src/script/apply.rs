@@ -221,14 +221,15 @@ impl Draft {
             "extra-node-info" => (resources.sockets_per_node, resources.cores_per_socket) = values::sockets(text)?,
             "hint" => values::hint(text)?,
             "gres" => {
-                let (gpus, others) = values::gres(text)?;
+                let values::Gres { gpus, share, others } = values::gres(text)?;
                 resources.gpus_per_node = gpus.or(resources.gpus_per_node.take());
+                resources.gpu_share = share.or(resources.gpu_share.take());
                 for other in others.iter().take(20) {
                     self.warn(
                         "unsupported_gres",
                         option,
                         format!("\"{other:.60}\" is not supported and has no effect"),
-                        "gres of type gpu are supported; for example --gres=gpu:h100:8",
+                        "gres of types gpu, shard and mps are supported; for example --gres=gpu:h100:8 or --gres=shard:2",
                     );
                 }
             }

@@ -48,7 +48,7 @@ fn count_cpus_by_gpus(draft: &mut Draft) {
     let Some(each) = draft.cpus_per_gpu.filter(|_| draft.spec.resources.cpus_per_task.is_none()) else { return };
     let shape = draft.spec.resources.shape(MemoryDemand::WholeNode);
     let gpus = match &shape.gpus {
-        GpuDemand::None => 0,
+        GpuDemand::None | GpuDemand::Share(_) => 0,
         GpuDemand::Total(gpus) => u64::from(gpus.count),
         GpuDemand::PerNode(gpus) => u64::from(gpus.count) * u64::from(shape.min_nodes),
         GpuDemand::PerTask(gpus) => u64::from(gpus.count) * u64::from(shape.tasks),

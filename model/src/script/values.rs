@@ -2,6 +2,7 @@
 
 use crate::amount::{MAX_SECONDS, MIB, parse_time_limit};
 use crate::dependency::Condition;
+use crate::gres::SharedGpu;
 use crate::job::SignalSpec;
 use crate::resources::Gpus;
 use crate::{Bytes, Seconds};
@@ -53,10 +54,17 @@ pub(super) fn gpus(text: &str) -> Result<Gpus, Flaw> {
     text.parse().map_err(|_| "is not a count or type:count".to_owned())
 }
 
-/// GPUs of each node in a `--gres` list, and the entries that are no GPUs.
-pub(super) fn gres(text: &str) -> Result<(Option<Gpus>, Vec<String>), Flaw> {
-    let mut gpus: Option<Gpus> = None;
-    let mut others = Vec::new();
+/// What a `--gres` list asks for on each node.
+#[derive(Default)]
+pub(super) struct Gres {
+    pub gpus: Option<Gpus>,
+    pub share: Option<SharedGpu>,
+    /// Entries that are neither.
+    pub others: Vec<String>,
+}
+
+pub(super) fn gres(text: &str) -> Result<Gres, Flaw> {
+    let Gres { mut gpus, mut share, mut others } = Gres::default();
     for entry in text.split(',') {
         let entry = entry.strip_prefix("gres/").or_else(|| entry.strip_prefix("gres:")).unwrap_or(entry);
         // `gpu:2(S:0-1)`: sockets are chosen by the scheduler.
@@ -71,12 +79,14 @@ pub(super) fn gres(text: &str) -> Result<(Option<Gpus>, Vec<String>), Flaw> {
                     Some(_) => return Err("names several types; a job has GPUs of one type".to_owned()),
                 });
             }
+            ("shard" | "mps", _) if share.is_some() => return Err("names several shares: a job has one share of one GPU on each node".to_owned()),
+            ("shard" | "mps", _) => share = Some(entry.parse().map_err(|_| "is not shard:count or mps:count".to_owned())?),
             ("none", None) => {}
             ("", _) => return Err("is not a list of resources".to_owned()),
             _ => others.push(entry.to_owned()),
         }
     }
-    Ok((gpus, others))
+    Ok(Gres { gpus, share, others })
 }
 
 /// What follows `gpu:`: nothing (one), a count, a type (one of it), or type:count.

@@ -133,6 +133,22 @@ fn check_gpu_counts(request: &ResourceRequest, faults: &mut Faults) {
             "a job has GPUs of one type; name the same type in all fields, or in one",
         );
     }
+    if request.gpu_share.is_some() && fields.iter().any(|(_, gpus)| gpus.as_ref().is_some_and(|gpus| gpus.count > 0)) {
+        faults.add(
+            "gpu_share_with_gpus",
+            "resources.gpu_share",
+            "the job asks for a share of a GPU and for whole ones",
+            "a job has whole GPUs or a share of one: keep one of them; for example gpu_share \"shard:2\" alone",
+        );
+    }
+    if request.gpu_share.is_some() && request.exclusive {
+        faults.add(
+            "gpu_share_exclusive",
+            "resources.gpu_share",
+            "whole nodes come with whole GPUs, and the job asks for a share of one",
+            "leave exclusive or gpu_share out",
+        );
+    }
     if request.memory_per_gpu_bytes.is_some() && !fields.iter().any(|(_, gpus)| gpus.as_ref().is_some_and(|g| g.count > 0)) {
         faults.add(
             "memory_per_gpu_without_gpus",
