@@ -218,6 +218,10 @@ impl Pass<'_> {
         for (at, share) in &found.parts {
             let mut booking = self.booking(queued.job, found.key, fit, found.at, *at, *share, queued.length);
             booking.held.from = self.now;
+            // It waits for a GPU of its own.
+            if booking.part.take().is_some() {
+                booking.held.amount = self.own(found.key, fit, *at, *share);
+            }
             self.profile.book(self.fleet, *at, booking);
         }
         self.bookings.add(queued.job, found.at, found.parts.iter().map(|(at, _)| *at));

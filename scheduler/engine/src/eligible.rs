@@ -176,7 +176,7 @@ fn per_node_limits(job: &JobSnapshot, limits: NodeLimits, most_nodes: u32, objec
     let share = even_share(&job.shape, most_nodes.max(1), 0);
     let cpus = share.tasks.saturating_mul(job.shape.cpus_per_task).max(1);
     let gpus = match &job.shape.gpus {
-        GpuDemand::None => 0,
+        GpuDemand::None | GpuDemand::Share(_) => 0,
         GpuDemand::Total(_) => share.gpus,
         GpuDemand::PerNode(gpus) => gpus.count,
         GpuDemand::PerTask(gpus) => gpus.count.saturating_mul(share.tasks),

@@ -393,8 +393,7 @@ impl Engine {
         }
         for allocation in nodes {
             if let Some(at) = self.fleet.find(&allocation.node) {
-                let holdings = &mut self.fleet.nodes[at as usize].holdings;
-                holdings.retain(|h| h.owner != job || h.array_index != index || h.is_provisional != is_provisional);
+                self.fleet.release(at, |h| h.owner == job && h.array_index == index && h.is_provisional == is_provisional);
                 self.redraw(at);
                 self.news.freed.insert(at);
             }

@@ -188,6 +188,7 @@ pub fn words(shape: &Shape) -> String {
         GpuDemand::Total(gpus) => format!(", {}", demanded(gpus)),
         GpuDemand::PerNode(gpus) => format!(", {} a node", demanded(gpus)),
         GpuDemand::PerTask(gpus) => format!(", {} a task", demanded(gpus)),
+        GpuDemand::Share(share) => format!(", {share} of one GPU a node"),
     };
     let memory = match shape.memory {
         MemoryDemand::WholeNode => ", all memory of each node".to_owned(),

@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use berth_model::gres::ShareKind;
 use berth_model::node::Node;
 use berth_model::policy::Partition;
 use berth_model::reservation::{Reservation, ReservedShare};
@@ -17,6 +18,7 @@ use berth_model::resources::{NodeAllocation, Sockets};
 use berth_model::{JobId, Name, NodeName, hostlist};
 
 use crate::amount::{Amount, Micros, SLOTS, micros};
+use crate::shared_gpus::{self, HeldShare};
 use crate::sharing::Sharer;
 
 pub type NodeIdx = u32;
@@ -26,6 +28,8 @@ pub struct Class {
     pub total: Amount,
     /// GPU types of the slots of [`Amount::gpus`], sorted by name.
     pub kinds: Vec<String>,
+    /// Into how many shares each GPU of a slot can be divided, as shards and by MPS: of GPUs that differ the fewest.
+    pub shares: [[u32; SLOTS]; 2],
     pub features: BTreeSet<String>,
     pub partitions: BTreeSet<Name>,
     pub weight: u32,
@@ -48,6 +52,8 @@ pub struct Holding {
     pub cpus: Vec<u32>,
     pub gpus: Vec<u32>,
     pub memory: u64,
+    /// It has only a share of its one GPU.
+    pub share: Option<HeldShare>,
     /// Whose it is, if its job shares nodes with none but its own kind.
     pub sharer: Option<Arc<Sharer>>,
     /// What it takes from what may be given to jobs: of one that shares with its own kind alone, the whole node. The fleet keeps it.
@@ -66,6 +72,7 @@ impl Holding {
             amount: Amount::default(),
             own: Amount::default(),
             sharer: None,
+            share: allocation.share.as_ref().map(|share| HeldShare { of: share.of, count: share.count, carries: false }),
             owner,
             array_index,
             is_provisional,
@@ -273,6 +280,43 @@ impl Fleet {
         let own = self.amount(real, &holding);
         let amount = if holding.sharer.is_some() { self.class(real).total } else { own };
         self.nodes[real as usize].holdings.push(Holding { amount, own, via, ..holding });
+        self.carry_shares(real);
+    }
+
+    /// Takes off what is held on a node by those of whom `is_gone` is true.
+    pub fn release(&mut self, at: NodeIdx, is_gone: impl Fn(&Holding) -> bool) {
+        self.nodes[at as usize].holdings.retain(|holding| !is_gone(holding));
+        self.carry_shares(at);
+    }
+
+    /// What a job holds on a node ends by `end`.
+    pub fn shorten(&mut self, at: NodeIdx, job: JobId, end: Micros) {
+        let holdings = &mut self.nodes[at as usize].holdings;
+        holdings.iter_mut().filter(|h| h.owner == job && !h.is_provisional).for_each(|h| h.end = h.end.min(end));
+        self.carry_shares(at);
+    }
+
+    /// Of those who share a GPU the one who leaves last is counted as who has it.
+    fn carry_shares(&mut self, at: NodeIdx) {
+        let last = shared_gpus::last_sharers(&self.nodes[at as usize].holdings);
+        for (i, carries) in last {
+            let holding = &self.nodes[at as usize].holdings[i];
+            let mut own = self.amount(at, holding);
+            if let Some(slot) = holding.gpus.first().and_then(|gpu| self.slot_of(at, *gpu)).filter(|_| carries) {
+                own.gpus[slot] += 1;
+            }
+            let amount = if holding.sharer.is_some() { self.class(at).total } else { own };
+            let holding = &mut self.nodes[at as usize].holdings[i];
+            (holding.own, holding.amount) = (own, amount);
+            holding.share.iter_mut().for_each(|share| share.carries = carries);
+        }
+    }
+
+    /// The slot of a GPU that is in order.
+    pub fn slot_of(&self, at: NodeIdx, gpu: u32) -> Option<usize> {
+        let entry = &self.nodes[at as usize];
+        let gpu = entry.node.inventory.gpus.iter().find(|g| g.index == gpu && g.fault.is_none())?;
+        self.classes[entry.class as usize].kinds.iter().position(|kind| *kind == gpu.kind)
     }
 
     fn number(&mut self, class: Class) -> u32 {
@@ -303,7 +347,8 @@ impl Fleet {
         let partitions =
             self.memberships.iter().filter(|(_, m)| m.includes(&node.name, &node.features)).map(|(name, _)| name.clone()).collect();
         let (weight, sockets) = (node.filling_weight(), node.inventory.built());
-        Class { total, kinds, features: node.features.clone(), partitions, weight, sockets, via: None, is_part: false }
+        let shares = [ShareKind::Shard, ShareKind::Mps].map(|of| shared_gpus::capacities(&node.inventory, &kinds, of));
+        Class { total, kinds, shares, features: node.features.clone(), partitions, weight, sockets, via: None, is_part: false }
     }
 
     pub fn class(&self, node: NodeIdx) -> &Class {
@@ -313,15 +358,10 @@ impl Fleet {
     /// What a holding takes from what may be given to jobs: CPUs that the node no longer has and GPUs at fault are no loss.
     fn amount(&self, at: NodeIdx, holding: &Holding) -> Amount {
         let entry = &self.nodes[at as usize];
-        let class = &self.classes[entry.class as usize];
         let mut amount = Amount { memory: holding.memory, ..Amount::default() };
         amount.cpus = holding.cpus.iter().filter(|id| entry.cpus.binary_search(id).is_ok()).count() as u32;
-        for index in &holding.gpus {
-            let gpu = entry.node.inventory.gpus.iter().find(|g| g.index == *index && g.fault.is_none());
-            if let Some(slot) = gpu.and_then(|g| class.kinds.iter().position(|k| *k == g.kind)) {
-                amount.gpus[slot] += 1;
-            }
-        }
+        let whole = holding.gpus.iter().filter(|_| holding.share.is_none());
+        whole.filter_map(|gpu| self.slot_of(at, *gpu)).for_each(|slot| amount.gpus[slot] += 1);
         amount
     }
 }

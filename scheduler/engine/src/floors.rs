@@ -59,6 +59,11 @@ impl Floors {
         shared.filter(|bound| bound.bounds(fit, variant, length)).map(|bound| bound.not_before).max().unwrap_or(now).max(now)
     }
 
+    /// The same by what was learned of gangs of this very key.
+    pub fn own(&self, key: KeyId, variant: usize, length: Micros, now: Micros) -> Micros {
+        self.own.get(&(key, length, variant)).copied().unwrap_or(now)
+    }
+
     pub fn raise(&mut self, key: KeyId, fit: &Arc<Fit>, variant: usize, length: Micros, not_before: Micros) {
         let is_new = self.own.insert((key, length, variant), not_before).is_none();
         let nodes = fit.variants[variant].nodes;

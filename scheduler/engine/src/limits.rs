@@ -81,8 +81,13 @@ impl Pass<'_> {
             let class = self.fleet.class(*at);
             let kinds = class.kinds.iter().zip(amount.gpus).filter(|(_, count)| *count > 0);
             let mut counts = vec![(Tres::Cpu, amount.cpus.into()), (Tres::Mem, amount.memory >> 20), (Tres::Node, 1)];
-            counts.push((Tres::Gpu, amount.gpu_count().into()));
-            counts.extend(kinds.map(|(kind, count)| (Tres::GpuType(kind.clone()), count.into())));
+            match self.keys.entries[found.key as usize].key.shape.gpu_share() {
+                Some(share) => counts.push((share.of.tres(), share.count.into())),
+                None => {
+                    counts.push((Tres::Gpu, amount.gpu_count().into()));
+                    counts.extend(kinds.map(|(kind, count)| (Tres::GpuType(kind.clone()), count.into())));
+                }
+            }
             for (which, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
                 let most = on_node.entry(which.clone()).or_insert(0);
                 *most = (*most).max(count);

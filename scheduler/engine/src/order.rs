@@ -99,7 +99,7 @@ impl Cluster {
         let (nodes, tasks) = (u128::from(shape.min_nodes), u128::from(shape.tasks));
         let cpus = tasks * u128::from(shape.cpus_per_task);
         let gpus = match &shape.gpus {
-            GpuDemand::None => 0,
+            GpuDemand::None | GpuDemand::Share(_) => 0,
             GpuDemand::Total(gpus) => u128::from(gpus.count),
             GpuDemand::PerNode(gpus) => nodes * u128::from(gpus.count),
             GpuDemand::PerTask(gpus) => tasks * u128::from(gpus.count),

@@ -10,7 +10,7 @@ use berth_model::policy::Partition;
 use berth_model::{JobId, Name, NodeName};
 
 use crate::accounts::Accounts;
-use crate::amount::{Amount, Micros, NEVER};
+use crate::amount::{Amount, Micros, NEVER, SLOTS};
 use crate::backfill::Queued;
 use crate::bookings::Bookings;
 use crate::claims::Preempting;
@@ -50,7 +50,7 @@ pub struct Pass<'a> {
     tasks_started: HashMap<JobId, u32>,
     /// Only a full plan preempts.
     pub preempting: Option<Preempting<'a>>,
-    floors: Floors,
+    pub floors: Floors,
     trails: Trails,
     // Maps that are looked up, never walked in an order that shows.
     pub memo: Memo,
@@ -151,8 +151,7 @@ impl<'a> Pass<'a> {
     /// What a job holds on these nodes ends by `end`. Then no bound holds any more.
     pub fn shorten(&mut self, job: JobId, nodes: &[NodeName], end: Micros) {
         for at in nodes.iter().filter_map(|name| self.fleet.find(name)).collect::<Vec<_>>() {
-            let holdings = &mut self.fleet.nodes[at as usize].holdings;
-            holdings.iter_mut().filter(|h| h.owner == job && !h.is_provisional).for_each(|h| h.end = h.end.min(end));
+            self.fleet.shorten(at, job, end);
             self.profile.redraw(self.fleet, at, self.now);
         }
         self.licenses.shorten(job, end);
@@ -213,6 +212,9 @@ impl<'a> Pass<'a> {
     fn find_nodes(&mut self, key: KeyId, fit: &Arc<Fit>, length: Micros, from: Micros, latest: Micros) -> Option<Found> {
         if let Some(sharer) = self.keys.entries[key as usize].key.sharer.clone() {
             return self.find_shared(key, fit, &sharer, length, from, latest);
+        }
+        if self.keys.entries[key as usize].key.shape.gpu_share().is_some() {
+            return self.find_on_shared_gpus(key, fit, length, from, latest);
         }
         let required = fit.candidates.required.as_deref()?;
         let mut best: Option<Found> = None;
@@ -320,9 +322,12 @@ impl<'a> Pass<'a> {
         let mut parts = found.parts.clone();
         parts.sort_by_key(|(at, _)| self.fleet.real(*at));
         for (at, share) in &parts {
-            let Booking { held, shared, .. } = self.booking(queued.job, found.key, fit, found.at, *at, *share, queued.length);
+            let Booking { held, shared, part, .. } = self.booking(queued.job, found.key, fit, found.at, *at, *share, queued.length);
             let own = shared.as_ref().map_or(held.amount, |(_, own)| *own);
-            let allocation = place::allocate(self.fleet, *at, &own, share.tasks);
+            let allocation = match self.keys.entries[found.key as usize].key.shape.gpu_share() {
+                None => place::allocate(self.fleet, *at, &own, share.tasks),
+                Some(asked) => self.allocate_share(*at, own, part, asked.clone(), share.tasks),
+            };
             let sharer = shared.map(|(sharer, _)| sharer);
             self.fleet.hold(*at, Holding::of(queued.job, array_index, true, held.to, &allocation).shared_by(sharer));
             self.profile.start(self.fleet, *at, held);
@@ -343,9 +348,15 @@ impl<'a> Pass<'a> {
     pub fn booking(&self, job: JobId, key: KeyId, fit: &Fit, from: Micros, node: NodeIdx, share: Share, length: Micros) -> Booking {
         let own = self.own(key, fit, node, share);
         let sharer = self.keys.entries[key as usize].key.sharer.clone();
-        let amount = if sharer.is_some() { self.fleet.class(node).total } else { own };
+        let part = self.join(key, node, &own, from, length);
+        let amount = match part {
+            _ if sharer.is_some() => self.fleet.class(node).total,
+            // The GPU is counted once for all who share it.
+            Some(_) => Amount { gpus: [0; SLOTS], ..own },
+            None => own,
+        };
         let held = Held { from, to: from.saturating_add(length), amount };
-        Booking { job, held, shared: sharer.map(|sharer| (sharer, own)) }
+        Booking { job, held, shared: sharer.map(|sharer| (sharer, own)), part }
     }
 
     /// What a job of the key is given by a node.

@@ -30,7 +30,7 @@ pub fn allocate(fleet: &Fleet, at: NodeIdx, need: &Amount, tasks: u32) -> NodeAl
     let domains = free_domains(fleet, at, kind, is_whole);
     let (cpus, gpus) = pick(domains, need.cpus as usize, need.gpu_count() as usize);
     debug_assert_eq!((cpus.len(), gpus.len()), (need.cpus as usize, need.gpu_count() as usize), "counts promised what devices keep");
-    NodeAllocation { node: entry.node.name.clone(), cpus, memory_bytes: berth_model::Bytes(need.memory), gpus, tasks }
+    NodeAllocation { node: entry.node.name.clone(), cpus, memory_bytes: berth_model::Bytes(need.memory), gpus, share: None, tasks }
 }
 
 fn free_domains(fleet: &Fleet, at: NodeIdx, kind: Option<&str>, is_whole: bool) -> BTreeMap<u32, Domain> {

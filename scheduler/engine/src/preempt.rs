@@ -23,6 +23,7 @@ use crate::cohorts::Reclaim;
 use crate::fit::{Fit, Variant};
 use crate::fleet::{Fleet, Holding, NodeIdx};
 use crate::profile::{Profile, first_with};
+use crate::shared_gpus;
 use crate::victims::{Rules, Victim};
 use crate::views::{self, Taken};
 
@@ -219,6 +220,14 @@ impl Search<'_> {
         })
     }
 
+    /// What they hold, each until when, by way of which reservation.
+    fn held(&self, at: NodeIdx, are_ending_gone: bool) -> Vec<(Micros, Amount, Option<u32>)> {
+        let left: Vec<&Holding> = self.holders(at, are_ending_gone).collect();
+        let mut held: Vec<_> = left.iter().map(|holding| (holding.end, holding.amount, holding.via)).collect();
+        held.extend(shared_gpus::kept(self.ground.fleet, self.ground.profile.bookings(at), at, &left));
+        held
+    }
+
     /// The gang's part is free on a node from when all victims have gone, and in nobody's plan from now on.
     fn fits(&self, at: NodeIdx, are_ending_gone: bool) -> bool {
         let Some(need) = self.need(at) else { return false };
@@ -226,8 +235,11 @@ impl Search<'_> {
         if self.ground.fleet.is_reserved(at) {
             return self.fits_in_view(at, need, until, are_ending_gone);
         }
-        let bookings = self.ground.profile.bookings(at).iter().map(|booking| (booking.held.from, booking.held.to, booking.held.amount));
-        let holders = self.holders(at, are_ending_gone).map(|holding| (self.ready_at, holding.end, holding.amount));
+        let (profile, fleet) = (self.ground.profile, self.ground.fleet);
+        let opened = shared_gpus::planned(fleet, profile.bookings(at), at, self.ground.rules.now);
+        let bookings = profile.bookings(at).iter().map(|booking| booking.held).chain(opened);
+        let bookings = bookings.map(|held| (held.from, held.to, held.amount));
+        let holders = self.held(at, are_ending_gone).into_iter().map(|(end, amount, _)| (self.ready_at, end, amount));
         let held: Vec<(Micros, Micros, Amount)> = bookings.chain(holders).filter(|(from, to, _)| from < to && *from < until).collect();
         let total = &self.ground.fleet.class(at).total;
         let now = self.ground.rules.now;
@@ -241,8 +253,8 @@ impl Search<'_> {
     /// The same where reservations keep something.
     fn fits_in_view(&self, at: NodeIdx, need: &Amount, until: Micros, are_ending_gone: bool) -> bool {
         let fleet = self.ground.fleet;
-        let held = |holding: &Holding| Taken { from: self.ready_at, to: holding.end, amount: holding.amount, via: holding.via };
-        let mut taken: Vec<Taken> = self.holders(at, are_ending_gone).map(held).filter(|taken| taken.from < taken.to).collect();
+        let held = |(to, amount, via)| Taken { from: self.ready_at, to, amount, via };
+        let mut taken: Vec<Taken> = self.held(at, are_ending_gone).into_iter().map(held).filter(|taken| taken.from < taken.to).collect();
         taken.extend(self.ground.profile.planned_there(fleet, at));
         let now = self.ground.rules.now;
         let steps = views::steps(fleet, at, &taken);
@@ -254,11 +266,11 @@ impl Search<'_> {
     fn free_at(&self, at: NodeIdx, killed: Micros) -> Micros {
         let Some(need) = self.need(at) else { return killed };
         if self.ground.fleet.is_reserved(at) {
-            let held = |holding: &Holding| Taken { from: Micros::MIN, to: holding.end, amount: holding.amount, via: holding.via };
-            let taken: Vec<Taken> = self.holders(at, false).map(held).collect();
+            let held = |(to, amount, via)| Taken { from: Micros::MIN, to, amount, via };
+            let taken: Vec<Taken> = self.held(at, false).into_iter().map(held).collect();
             return first_with(&views::steps(self.ground.fleet, at, &taken), need, killed).min(self.ready_at);
         }
-        let held: Vec<(Micros, Amount)> = self.holders(at, false).map(|holding| (holding.end, holding.amount)).collect();
+        let held: Vec<(Micros, Amount)> = self.held(at, false).into_iter().map(|(end, amount, _)| (end, amount)).collect();
         let total = &self.ground.fleet.class(at).total;
         let mut instants: Vec<Micros> = held.iter().map(|(end, _)| *end).filter(|end| *end > killed).collect();
         instants.push(killed);

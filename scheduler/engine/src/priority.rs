@@ -14,6 +14,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use berth_model::event::JobSnapshot;
+use berth_model::gres::ShareKind;
 use berth_model::policy::Policy;
 use berth_model::resources::Shape;
 use berth_model::tres::{Tres, TresCounts};
@@ -198,6 +199,10 @@ impl Totals {
                 for (kind, count) in class.kinds.iter().zip(class.total.gpus) {
                     add(Tres::Gpu, count.into());
                     add(Tres::GpuType(kind.clone()), count.into());
+                }
+                for of in [ShareKind::Shard, ShareKind::Mps] {
+                    let all = class.shares[of as usize].iter().zip(class.total.gpus);
+                    add(of.tres(), all.map(|(shares, gpus)| u64::from(*shares) * u64::from(gpus)).sum());
                 }
             }
         }

@@ -22,6 +22,7 @@ use crate::amount::{Amount, Micros, NEVER, SECOND};
 use crate::filling::Filling;
 use crate::fleet::{Fleet, NodeIdx};
 use crate::gaps::{Gaps, Place};
+use crate::shared_gpus::{self, Opened, Part};
 use crate::sharing::Sharer;
 use crate::tiers::{Tiers, members};
 use crate::timeline::{Begin, Held, Timeline, Window};
@@ -35,6 +36,8 @@ pub struct Booking {
     pub held: Held,
     /// Of such a one: whose it is, and what it takes to those that it shares with.
     pub shared: Option<(Arc<Sharer>, Amount)>,
+    /// Of a share of a GPU: which one. The GPU itself is not in `held`.
+    pub part: Option<Part>,
 }
 
 /// The gaps of one class.
@@ -104,7 +107,8 @@ impl Profile {
             let to = if h.end <= now { soon } else { h.end };
             Held { from: Micros::MIN, to, amount: h.amount }
         });
-        let held = holdings.chain(self.bookings[at as usize].iter().map(|booking| booking.held));
+        let opened = shared_gpus::planned(fleet, &self.bookings[at as usize], at, now);
+        let held = holdings.chain(self.bookings[at as usize].iter().map(|booking| booking.held)).chain(opened.iter().copied());
         let tiers = &self.shelves[entry.class as usize].tiers;
         self.lines[at as usize].rebuild(fleet.classes[entry.class as usize].total, held, tiers);
     }
@@ -172,7 +176,8 @@ impl Profile {
 
     /// Takes a start: it holds `amount` from now on. The fleet holds it already.
     pub fn start(&mut self, fleet: &Fleet, at: NodeIdx, held: Held) {
-        if fleet.is_reserved(at) {
+        let shares_gpu = || fleet.holdings(at).last().is_some_and(|newest| newest.share.is_some());
+        if fleet.is_reserved(at) || shares_gpu() {
             self.ends.push(Reverse((held.to, fleet.real(at))));
             self.redraw(fleet, at, self.now);
             return;
@@ -186,8 +191,9 @@ impl Profile {
     /// Takes a planned start.
     pub fn book(&mut self, fleet: &Fleet, at: NodeIdx, booking: Booking) {
         let held = booking.held;
+        let shares_gpu = booking.part.is_some();
         self.bookings[at as usize].push(booking);
-        if fleet.is_reserved(at) {
+        if fleet.is_reserved(at) || shares_gpu {
             self.redraw(fleet, at, self.now);
         } else {
             self.take(fleet, at, held);
@@ -213,6 +219,12 @@ impl Profile {
     pub fn unbook(&mut self, fleet: &Fleet, at: NodeIdx, job: JobId, now: Micros) {
         self.bookings[at as usize].retain(|booking| booking.job != job);
         self.redraw(fleet, at, now);
+    }
+
+    /// What is planned on one opened GPU of a node is on that other one from now on.
+    pub fn rename(&mut self, at: NodeIdx, old: Opened, new: Opened) {
+        let parts = self.bookings[at as usize].iter_mut().filter_map(|booking| booking.part.as_mut());
+        parts.filter(|part| part.gpu == old).for_each(|part| part.gpu = new);
     }
 
     pub fn bookings(&self, at: NodeIdx) -> &[Booking] {

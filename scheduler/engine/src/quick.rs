@@ -36,7 +36,7 @@ use crate::order::Order;
 use crate::pass::Pass;
 use crate::plan::Plan;
 use crate::priority::{Place, Scale};
-use crate::profile::Profile;
+use crate::profile::{Booking, Profile};
 use crate::queue::{self, Judged};
 use crate::reserved::Reserved;
 use crate::standing::{Alarm, Group, Standing};
@@ -235,10 +235,10 @@ impl Quick<'_, '_> {
         }
     }
 
-    /// The job has several ways, holds licences, shares nodes with its own kind alone, or is planned where reservations keep something.
+    /// The job has several ways, holds licences, shares nodes with its own kind alone or a GPU, or is planned where reservations keep something.
     fn has_choice(&self, entry: &Entry) -> bool {
         let key = &self.pass.keys.entries[entry.key as usize].key;
-        let is_choosy = !key.licenses.is_empty() || key.sharer.is_some();
+        let is_choosy = !key.licenses.is_empty() || key.sharer.is_some() || key.shape.gpu_share().is_some();
         is_choosy || !entry.others.is_empty() || self.pass.bookings.nodes(entry.job.id).iter().any(|at| self.pass.fleet.is_reserved(*at))
     }
 
@@ -252,7 +252,8 @@ impl Quick<'_, '_> {
         let profile = &self.pass.profile;
         let next = freed.iter().filter_map(|at| profile.bookings(*at).iter().min_by_key(|b| (b.held.from, b.job)));
         // With the first of them all may go that share the node with it.
-        let sharing = freed.iter().flat_map(|at| profile.bookings(*at)).filter(|booking| booking.shared.is_some());
+        let shares = |booking: &&Booking| booking.shared.is_some() || booking.part.is_some();
+        let sharing = freed.iter().flat_map(|at| profile.bookings(*at)).filter(shares);
         let jobs: BTreeSet<JobId> = next.chain(sharing).map(|booking| booking.job).collect();
         let keys = jobs.into_iter().filter_map(|job| Some((job, self.world.jobs.get(&job)?.keys().collect::<Vec<_>>())));
         let keys: Vec<_> = keys.take(MOST_NEXT).collect();
@@ -260,7 +261,8 @@ impl Quick<'_, '_> {
             keys.iter().any(|key| {
                 let fit = self.pass.fit(*key);
                 // Where its own kind leave it room is not seen from outside.
-                self.pass.keys.entries[*key as usize].key.sharer.is_some()
+                let key = &self.pass.keys.entries[*key as usize].key;
+                (key.sharer.is_some() || key.shape.gpu_share().is_some())
                     || explain::has_room(self.pass.fleet, &self.pass.profile.filling, &fit)
             })
         };

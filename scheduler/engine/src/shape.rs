@@ -5,6 +5,7 @@
 //!
 //! GPUs of one job on one node are of one type: a demand for any type uses the type of which the node has most.
 
+use berth_model::gres::SharedGpu;
 use berth_model::policy::Partition;
 use berth_model::resources::{GpuDemand, Gpus, MemoryDemand, Shape};
 
@@ -84,6 +85,10 @@ pub fn node_need(shape: &Shape, class: &Class, limits: NodeLimits, share: Share)
     let cpus = share.tasks.saturating_mul(shape.cpus_per_task).max(1);
     let (wanted, count) = gpus_on_node(shape, share);
     let mut need = Amount { memory: 0, cpus, gpus: [0; SLOTS] };
+    if let GpuDemand::Share(asked) = &shape.gpus {
+        // Whoever opens a GPU takes it whole from those who do not share it.
+        need.gpus[shared_slot(class, asked)?] = 1;
+    }
     if count > 0 {
         need.gpus[slot(class, wanted?)?] = u16::try_from(count).ok()?;
     }
@@ -126,11 +131,18 @@ fn whole_node(shape: &Shape, class: &Class) -> Amount {
 
 fn gpus_on_node(shape: &Shape, share: Share) -> (Option<&Gpus>, u32) {
     match &shape.gpus {
-        GpuDemand::None => (None, 0),
+        GpuDemand::None | GpuDemand::Share(_) => (None, 0),
         GpuDemand::Total(gpus) => (Some(gpus), share.gpus),
         GpuDemand::PerNode(gpus) => (Some(gpus), gpus.count),
         GpuDemand::PerTask(gpus) => (Some(gpus), gpus.count.saturating_mul(share.tasks)),
     }
+}
+
+/// The slot whose GPUs can be divided into so many shares: of several, that of most GPUs.
+fn shared_slot(class: &Class, asked: &SharedGpu) -> Option<usize> {
+    let shares = &class.shares[asked.of as usize];
+    let is_asked = |slot: &usize| asked.kind.as_ref().is_none_or(|kind| class.kinds[*slot] == *kind) && shares[*slot] >= asked.count;
+    (0..class.kinds.len()).rev().filter(is_asked).max_by_key(|slot| class.total.gpus[*slot])
 }
 
 fn slot(class: &Class, wanted: &Gpus) -> Option<usize> {

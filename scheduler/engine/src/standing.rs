@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
 use berth_model::{JobId, Name};
 
 use crate::accounts::{Accounts, PartyId};
-use crate::amount::{Amount, Micros};
+use crate::amount::{Amount, Micros, SLOTS};
 use crate::backfill::Queued;
 use crate::fit::Fit;
 use crate::full::MOST_AHEAD;
@@ -72,7 +72,11 @@ impl Standing {
             for key in queued.keys() {
                 let group = *index.entry((key, queued.length, party)).or_insert_with(|| {
                     let least = keys.entries[key as usize].fit.as_deref().and_then(least_need);
-                    let Some(least) = least else { return usize::MAX };
+                    let Some(mut least) = least else { return usize::MAX };
+                    if keys.entries[key as usize].key.shape.gpu_share().is_some() {
+                        // It may join those who have a GPU already.
+                        least.gpus = [0; SLOTS];
+                    }
                     self.groups.push(Group { least, key, length: queued.length, first: place, jobs: VecDeque::new() });
                     self.groups.len() - 1
                 });

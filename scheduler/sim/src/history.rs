@@ -165,7 +165,7 @@ fn outcome(past: &Recorded, id: JobId) -> Outcome {
 
 fn gpus(shape: &Shape) -> u32 {
     match &shape.gpus {
-        GpuDemand::None => 0,
+        GpuDemand::None | GpuDemand::Share(_) => 0,
         GpuDemand::Total(gpus) => gpus.count,
         GpuDemand::PerNode(gpus) => shape.min_nodes * gpus.count,
         GpuDemand::PerTask(gpus) => shape.tasks * gpus.count,

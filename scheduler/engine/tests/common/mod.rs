@@ -1,7 +1,7 @@
 //! The small world of the stories: nodes `n1`, `n2`, … and jobs of ann from noon on.
 #![allow(dead_code, reason = "each story file uses a part of it")]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use berth_engine::{Engine, Plan};
@@ -50,7 +50,7 @@ pub fn node(number: u32, gpus: u32) -> Node {
             threads_per_core: 1,
             memory_bytes: Bytes(64 * GIB),
             gpus: (0..gpus).map(gpu).collect(),
-            facts: BTreeMap::new(),
+            ..Inventory::default()
         },
         features: BTreeSet::new(),
         weight: 1,
@@ -151,7 +151,7 @@ pub fn machine(number: u32, cpus: u32, memory: Bytes, gpus: &[&str]) -> Node {
 /// What a job holds of a node.
 pub fn held(number: u32, cpus: Range<u32>, memory: Bytes, gpus: Range<u32>) -> NodeAllocation {
     let node = NodeName::new(format!("n{number}")).unwrap();
-    NodeAllocation { node, cpus: cpus.collect(), memory_bytes: memory, gpus: gpus.collect(), tasks: 1 }
+    NodeAllocation { node, cpus: cpus.collect(), memory_bytes: memory, gpus: gpus.collect(), share: None, tasks: 1 }
 }
 
 /// A first attempt that began at once and may be requeued.
