@@ -1,6 +1,7 @@
 //! Explanations: turning what a pass met into verdicts with objects, amounts, holders and advice.
 
 use berth_model::event::JobSnapshot;
+use berth_model::gres::ShareKind;
 use berth_model::resources::{GpuDemand, Gpus, MemoryDemand, Shape, Sockets};
 use berth_model::verdict::{PlannedStart, Verdict};
 use berth_model::{JobId, Name, hostlist};
@@ -10,7 +11,7 @@ use crate::amount::{Amount, Micros, NEVER, timestamp};
 use crate::features;
 use crate::filling::Filling;
 use crate::fit::{Candidates, Fit, Fitness};
-use crate::fleet::{Fleet, NodeIdx};
+use crate::fleet::{Class, Fleet, NodeIdx};
 
 /// Jobs named as holders in one verdict, at most.
 pub const MOST_HOLDERS: usize = 3;
@@ -79,6 +80,7 @@ pub fn ground(fleet: &Fleet, filling: &Filling, candidates: &Candidates) -> Grou
         format!("{}{gpus} free", counted(free.cpus.into(), "CPU"))
     };
     let mut have = format!("{} on {}", free_of(&candidates.usable), counted(candidates.usable.len() as u64, "node"));
+    have.push_str(&shares_taken(fleet, &candidates.usable));
     if !required.is_empty() {
         have.push_str(&format!("; of these {} on {}, which it must have", free_of(required), names(fleet, required)));
     }
@@ -270,15 +272,39 @@ fn reasons(fleet: &Fleet, nodes: &[NodeIdx]) -> String {
     reasons.join("; ")
 }
 
+/// `, each of up to 8 shards`, `, each of up to 8 shards or 100 mps`.
+fn shared_into(class: &Class) -> String {
+    let most = |of: ShareKind| class.shares[of as usize].iter().max().copied().unwrap_or(0);
+    let words = |(of, word)| Some(most(of)).filter(|most| *most > 0).map(|most| format!("{most} {word}"));
+    let ways: Vec<String> = [(ShareKind::Shard, "shards"), (ShareKind::Mps, "mps")].into_iter().filter_map(words).collect();
+    if ways.is_empty() { String::new() } else { format!(", each of up to {}", ways.join(" or ")) }
+}
+
+/// `; 12 of 64 shards taken`, where GPUs are shared.
+fn shares_taken(fleet: &Fleet, nodes: &[NodeIdx]) -> String {
+    let of_kind = |(of, word): (ShareKind, &str)| {
+        let all: u64 = nodes
+            .iter()
+            .map(|at| fleet.class(*at))
+            .flat_map(|class| class.shares[of as usize].iter().zip(class.total.gpus).map(|(shares, gpus)| u64::from(*shares) * u64::from(gpus)))
+            .sum();
+        let held = nodes.iter().flat_map(|at| fleet.holdings(*at)).filter_map(|holding| holding.share.filter(|share| share.of == of));
+        let taken: u64 = held.map(|share| u64::from(share.count)).sum();
+        if all > 0 { format!("; {taken} of {all} {word} taken") } else { String::new() }
+    };
+    [(ShareKind::Shard, "shards"), (ShareKind::Mps, "mps")].map(of_kind).concat()
+}
+
 fn largest(fleet: &Fleet, nodes: &[NodeIdx]) -> String {
     let best = nodes.iter().map(|at| fleet.class(*at)).max_by_key(|c| (c.total.gpu_count(), c.total.cpus, c.total.memory));
     match best {
         Some(class) => format!(
-            "{}; the largest has {}, {}, {}",
+            "{}; the largest has {}, {}, {}{}",
             counted(nodes.len() as u64, "node"),
             counted(class.total.cpus as u64, "CPU"),
             berth_model::Bytes(class.total.memory),
-            counted(class.total.gpu_count() as u64, "GPU")
+            counted(class.total.gpu_count() as u64, "GPU"),
+            shared_into(class)
         ),
         None => "no nodes in service".to_owned(),
     }

@@ -191,8 +191,9 @@ impl<'a> Sight<'a> {
         if self.fits(from, length) {
             return from;
         }
-        let ends = self.gpus.iter().flat_map(|gpu| &gpu.sharers).map(|(_, end, _)| *end).filter(|end| *end > from);
-        let mut instants: Vec<Micros> = self.line.steps_after(from).chain(ends).filter(|at| *at < NEVER).collect();
+        // A GPU can be joined from when it is open, and where others leave it.
+        let of_sharers = self.gpus.iter().flat_map(|gpu| &gpu.sharers).flat_map(|(begin, end, _)| [*begin, *end]).filter(|at| *at > from);
+        let mut instants: Vec<Micros> = self.line.steps_after(from).chain(of_sharers).filter(|at| *at < NEVER).collect();
         instants.sort_unstable();
         instants.dedup();
         instants.into_iter().find(|at| self.fits(*at, length)).unwrap_or(NEVER)
