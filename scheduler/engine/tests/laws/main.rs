@@ -10,6 +10,7 @@ mod naive;
 mod preemption;
 mod quotas;
 mod reservations;
+mod shares;
 mod sharing;
 mod world;
 
@@ -50,20 +51,23 @@ fn check_running(world: &World) -> Result<(), TestCaseError> {
         for given in nodes {
             let node = world.node(&given.node);
             let need = naive::need(job, node).expect("a node that can carry it");
-            let counts = [given.cpus.len() as u64, given.memory_bytes.0, given.gpus.len() as u64];
+            prop_assert_eq!(given.share.as_ref(), job.shape.gpu_share());
+            let whole = if given.share.is_some() { given.gpus.len() as u64 - 1 } else { given.gpus.len() as u64 };
+            let counts = [given.cpus.len() as u64, given.memory_bytes.0, whole];
             prop_assert_eq!(counts, need, "what was asked for, no less and no more");
             for cpu in &given.cpus {
                 prop_assert!(node.inventory.cpus.contains(cpu) && cpus.insert((&given.node, *cpu)), "CPU given twice");
             }
             for gpu in &given.gpus {
-                prop_assert!(node.inventory.gpus.iter().any(|g| g.index == *gpu) && gpus.insert((&given.node, *gpu)), "GPU given twice");
+                prop_assert!(node.inventory.gpus.iter().any(|g| g.index == *gpu));
+                prop_assert!(given.share.is_some() || gpus.insert((&given.node, *gpu)), "GPU given twice");
             }
             let held = memory.entry(&given.node).or_default();
             *held += given.memory_bytes.0;
             prop_assert!(*held <= node.inventory.memory_bytes.0, "memory given twice");
         }
     }
-    Ok(())
+    shares::check_devices(world)
 }
 
 /// What runs and all planned starts together never need more than there is.
@@ -120,6 +124,8 @@ struct Story {
     cohort: Option<quotas::Cohort>,
     /// Some jobs want no stranger on their nodes.
     shares: bool,
+    /// Most jobs ask for shares of GPUs.
+    divides: bool,
     /// Jobs preempt others, and what that costs is not looked at.
     is_preempted: bool,
 }
@@ -140,8 +146,19 @@ impl Story {
             preempts: None,
             cohort: None,
             shares: false,
+            divides: false,
             is_preempted: false,
         }
+    }
+
+    /// Its GPUs may be shared.
+    fn divided(mut self) -> Story {
+        self.divides = true;
+        self.world.nodes.values_mut().for_each(shares::divide);
+        for node in self.world.nodes.values().cloned().collect::<Vec<_>>() {
+            self.tell(Event::Node(Box::new(node)));
+        }
+        self
     }
 
     fn tell(&mut self, event: Event) {
@@ -189,6 +206,9 @@ impl Story {
                 }
                 if self.shares {
                     job = sharing::asked_by(job);
+                }
+                if self.divides {
+                    job = shares::asked_by(job);
                 }
                 if (self.preempts.is_some() || self.is_preempted) && job.id.0 % 3 == 0 {
                     job.qos = world::name("high");
@@ -266,6 +286,7 @@ impl Story {
         reservations::check_shares(&self.world, &self.planned)?;
         licenses::check(&self.world, &self.planned)?;
         sharing::check(&self.world, &self.planned)?;
+        shares::check(&self.world, &self.planned)?;
         constraints::check(&self.world, &self.planned)?;
         check_planned(&self.world, &self.planned)
     }

@@ -12,6 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::constraints;
 use crate::licenses::{self, Taken};
+use crate::shares;
 use crate::world::{World, at, taken};
 
 /// CPUs, memory, GPUs. Each kind of node has one type of GPU at most.
@@ -45,6 +46,7 @@ pub fn need(job: &JobSnapshot, node: &Node) -> Option<Amount> {
             }
             u64::from(gpus.count)
         }
+        GpuDemand::Share(share) if shares::capacity(node, share) < share.count => return None,
         _ => 0,
     };
     let cpus = u64::from(job.shape.cpus_per_task);

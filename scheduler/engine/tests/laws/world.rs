@@ -231,7 +231,9 @@ impl World {
 /// What an allocation takes: CPUs, memory, GPUs by type.
 pub fn taken(node: &Node, allocation: &NodeAllocation) -> (u64, u64, BTreeMap<String, u64>) {
     let mut gpus = BTreeMap::new();
-    for gpu in node.inventory.gpus.iter().filter(|gpu| allocation.gpus.contains(&gpu.index)) {
+    // GPUs that are shared are looked at by themselves.
+    let is_whole = |index: &u32| allocation.share.is_none() && allocation.gpus.contains(index);
+    for gpu in node.inventory.gpus.iter().filter(|gpu| is_whole(&gpu.index)) {
         *gpus.entry(gpu.kind.clone()).or_insert(0) += 1;
     }
     (allocation.cpus.len() as u64, allocation.memory_bytes.0, gpus)
