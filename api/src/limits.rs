@@ -71,6 +71,7 @@ fn field(measure: &Measure) -> &'static str {
             Tres::Node => "resources.nodes",
             Tres::Cpu => "resources.cpus_per_task",
             Tres::Gpu | Tres::GpuType(_) => "resources.gpus",
+            Tres::Shard | Tres::Mps => "resources.gpu_share",
             _ => "resources",
         },
         Measure::Jobs | Measure::SubmitJobs => "account",

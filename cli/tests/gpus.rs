@@ -74,3 +74,50 @@ async fn mig_instances_are_gpus_of_their_own_types_and_go_one_by_one() {
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn gpus_are_shared_as_shards_and_by_mps() {
+    let mut stack = Stack::start(1, 1).await;
+    let what = ["--node-cpus", "8", "--node-memory", "2GiB", "--node-gpus", "h100:4", "--node-gres", "shard:32,mps:1300+1200+1100+1000"];
+    let worker = stack.worker("n1", &what).await;
+    stack.workers.push(worker);
+    let ann = stack.user();
+    let tells = "echo $CUDA_VISIBLE_DEVICES/$SLURM_SHARDS_ON_NODE/$CUDA_MPS_ACTIVE_THREAD_PERCENTAGE/$SLURM_GPUS_ON_NODE; sleep 600\n";
+    let mut jobs = Vec::new();
+    // Two join, a third opens another GPU; whoever comes by MPS has one that no shard is on, and there is one left.
+    for (gres, says) in [("shard:4", "0/4//"), ("shard:4", "0/4//"), ("shard:2", "1/2//"), ("mps:200", "2//18/"), ("gpu:1", "3///1")] {
+        let job = stack.submit(&ann, &format!("#!/bin/sh\n#SBATCH --gres={gres} --mem=64M\n{tells}"));
+        until("it has told its devices", async || !stack.output(&ann, job).await.is_empty()).await;
+        assert_eq!(stack.output(&ann, job).await.trim(), says, "{gres}");
+        jobs.push(job);
+    }
+    let listed = said(&stack.berth(&ann, &["nodes"]));
+    assert!(listed.contains("4/4 h100, 200/4600 mps, 10/32 shard"), "{listed}");
+    let first = stack.call("GET", &format!("/v1/jobs/{}", jobs[0]), &ann, None).await.1;
+    assert_eq!(first["spec"]["resources"]["gpu_share"], "shard:4", "{first:#}");
+
+    // All are open: a whole one waits, more shards than a GPU has never start, six join the third.
+    let waits = stack.submit(&ann, "#!/bin/sh\n#SBATCH --gres=gpu:1 --mem=64M -t 10\ntrue\n");
+    let never = stack.submit(&ann, "#!/bin/sh\n#SBATCH --gres=shard:9 --mem=64M -t 10\ntrue\n");
+    let joins = stack.submit(&ann, "#!/bin/sh\n#SBATCH --gres=shard:6 --mem=64M -t 10\necho $CUDA_VISIBLE_DEVICES\n");
+    stack.until_state(&ann, joins, "completed").await;
+    assert_eq!(stack.output(&ann, joins).await.trim(), "1");
+    let explained = async |job: u64| said(&stack.berth(&ann, &["explain", &job.to_string()]));
+    until("the whole one hears of shares", async || explained(waits).await.contains("of 32 shards taken")).await;
+    until("too many are refused", async || explained(never).await.contains("each of up to 8 shards or 1000 mps")).await;
+    let refused = stack
+        .call("POST", "/v1/jobs", &ann, Some(json!({ "command": ["true"], "resources": { "gpu_share": "shard:1", "gpus": 1 } })))
+        .await;
+    assert_eq!((refused.0, refused.1["code"].as_str()), (422, Some("gpu_share_with_gpus")), "{:#}", refused.1);
+    // When the three have gone, their GPUs are whole again.
+    for job in &jobs[..3] {
+        stack.berth(&ann, &["cancel", &job.to_string()]);
+    }
+    stack.until_state(&ann, waits, "completed").await;
+
+    let admin = stack.token("root", "", "platform_admin");
+    let made = stack.berth(&admin, &["nodes", "create", "c1", "--cpus=8", "--memory=8GiB", "--gpus=h100:2", "--gres=shard:16"]);
+    said(&made);
+    let node = stack.call("GET", "/v1/nodes/c1", &admin, None).await.1;
+    assert_eq!(node["inventory"]["gpu_shares"]["shard"], json!({ "0": 8, "1": 8 }), "{node:#}");
+}

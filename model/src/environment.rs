@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use crate::Seconds;
 use crate::amount::MIB;
+use crate::gres::ShareKind;
 use crate::hostlist;
 use crate::resources::Gpus;
 use crate::step::TaskPlacement;
@@ -122,8 +123,13 @@ fn size(assignment: &Assignment, env: &mut Environment) {
     set(env, &["SLURM_JOB_CPUS_PER_NODE"], repeated(nodes.iter().map(|n| n.cpus)));
     set(env, &["SLURM_CPUS_ON_NODE"], here.cpus.len());
     set(env, &["SLURM_NODEID"], assignment.node_index);
+    match &here.share {
+        Some(share) if share.of == ShareKind::Shard => set(env, &["SLURM_SHARDS_ON_NODE"], share.count),
+        Some(_) => {}
+        None if here.gpus.is_empty() => {}
+        None => set(env, &["SLURM_GPUS_ON_NODE"], here.gpus.len()),
+    }
     if !here.gpus.is_empty() {
-        set(env, &["SLURM_GPUS_ON_NODE"], here.gpus.len());
         set(env, &["SLURM_JOB_GPUS"], joined(&here.gpus));
     }
 }
@@ -256,6 +262,11 @@ mod tests {
         }
         assert!(["SLURM_PROCID", "SLURM_LOCALID", "SLURM_GTIDS"].iter().all(|name| batch[*name] == "0"));
         assert!(!batch.contains_key("SLURM_GPUS"));
+        let mut shared = assignment.clone();
+        (shared.allocation.gpus, shared.allocation.share) = (vec![4], Some("shard:3".parse().unwrap()));
+        let env = batch_environment(&shared);
+        assert_eq!((env["SLURM_SHARDS_ON_NODE"].as_str(), env["SLURM_JOB_GPUS"].as_str()), ("3", "4"));
+        assert!(!env.contains_key("SLURM_GPUS_ON_NODE"), "none of them is its own");
         let run = run_environment("2026-01-01T00:00:00Z".parse().unwrap(), 60, 1000, 100);
         let times = [("SLURM_JOB_START_TIME", "1767225600"), ("SLURM_JOB_END_TIME", "1767225660")];
         for (name, value) in times.into_iter().chain([("SLURM_JOB_UID", "1000"), ("SLURM_JOB_GID", "100")]) {

@@ -70,7 +70,8 @@ pub struct SharedGpu {
 /// The most that a GPU is shared into.
 pub const MAX_SHARES: u32 = 60_000;
 
-pub const SHARED_GPU_HELP: &str = "write shard:count or mps:count, with the GPU's type between if it matters; for example shard:2 or mps:h100:50";
+pub const SHARED_GPU_HELP: &str =
+    "write shard:count or mps:count, with the GPU's type between if it matters; for example shard:2 or mps:h100:50";
 
 impl FromStr for SharedGpu {
     type Err = Fault;
@@ -125,7 +126,8 @@ pub struct DeclaredShares {
     counts: Vec<u32>,
 }
 
-const DECLARED_HELP: &str = "write shard:count or mps:count for all GPUs together, or a count for each with + between; for example shard:64 or mps:100+100";
+const DECLARED_HELP: &str =
+    "write shard:count or mps:count for all GPUs together, or a count for each with + between; for example shard:64 or mps:100+100";
 
 impl FromStr for DeclaredShares {
     type Err = String;
@@ -195,20 +197,19 @@ mod tests {
     }
 
     fn gpus(count: u32) -> Vec<Gpu> {
-        let gpu = |index| Gpu {
-            index,
-            uuid: String::new(),
-            kind: "h100".to_owned(),
-            memory_bytes: Bytes(0),
-            numa: None,
-            fault: None,
-        };
+        let gpu = |index| Gpu { index, uuid: String::new(), kind: "h100".to_owned(), memory_bytes: Bytes(0), numa: None, fault: None };
         (0..count).map(gpu).collect()
     }
 
     #[test]
     fn shares_are_read_and_written() {
-        for (text, written) in [("shard", "shard:1"), ("shard:2", "shard:2"), ("mps:50", "mps:50"), ("mps:h100:50", "mps:h100:50"), ("shard:h100", "shard:h100:1")] {
+        for (text, written) in [
+            ("shard", "shard:1"),
+            ("shard:2", "shard:2"),
+            ("mps:50", "mps:50"),
+            ("mps:h100:50", "mps:h100:50"),
+            ("shard:h100", "shard:h100:1"),
+        ] {
             assert_eq!(text.parse::<SharedGpu>().unwrap().to_string(), written);
         }
         for wrong in ["", "gpu:2", "shard:0", "shard:x:y", "mps:-1", "mps:1000000"] {

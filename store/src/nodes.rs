@@ -35,6 +35,8 @@ pub struct NodeRow {
     pub allocated_memory: i64,
     /// GPU indices in use.
     pub allocated_gpus: Vec<i64>,
+    /// Shares of GPUs that jobs hold: `shard:2`.
+    pub allocated_shares: Vec<String>,
     pub jobs: Vec<i64>,
     /// How many of them are being cleaned up.
     pub completing: i64,
@@ -82,11 +84,11 @@ impl NodeRow {
 const SELECT: &str = "select n.name, n.inventory, n.features, n.weight, n.provider, n.address, n.drivers, n.worker_version, n.is_down, n.flags, n.reason,
         n.clock_skew_ms, n.registered_at, n.version, c.last_seen,
         coalesce(u.cpus, 0)::bigint as allocated_cpus, coalesce(u.memory, 0)::bigint as allocated_memory,
-        coalesce(g.gpus, '{}') as allocated_gpus, coalesce(u.jobs, '{}') as jobs, coalesce(u.completing, 0)::bigint as completing
+        coalesce(g.gpus, '{}') as allocated_gpus, coalesce(u.shares, '{}') as allocated_shares, coalesce(u.jobs, '{}') as jobs, coalesce(u.completing, 0)::bigint as completing
      from nodes n left join node_contacts c on c.node = n.name
      left join lateral (select sum(jsonb_array_length(allocation->'cpus')) as cpus, sum((allocation->>'memory_bytes')::bigint) as memory,
-             array_agg(job_id order by job_id) as jobs, count(*) filter (where phase = 'stop') as completing from assignments a where a.node = n.name) u on true
-     left join lateral (select array_agg(x::bigint order by x::bigint) as gpus from assignments a, jsonb_array_elements_text(a.allocation->'gpus') x
+             array_agg(job_id order by job_id) as jobs, array_agg(allocation->>'share') filter (where allocation->>'share' is not null) as shares, count(*) filter (where phase = 'stop') as completing from assignments a where a.node = n.name) u on true
+     left join lateral (select array_agg(distinct x::bigint order by x::bigint) as gpus from assignments a, jsonb_array_elements_text(a.allocation->'gpus') x
              where a.node = n.name) g on true";
 
 impl Db {

@@ -87,6 +87,7 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
     }
     let jobs = jobs.canonicalize().map_err(io("the state directory"))?;
     let mut machine = discover::discover(&config.declared, config.nvml_library.as_deref());
+    discover::declare_shares(&mut machine.inventory, &config.declared.shares).map_err(WorkerError::Config)?;
     if let Some(program) = &config.hooks.reboot {
         machine.inventory.facts.insert("reboot_program".to_owned(), program.display().to_string());
     }
@@ -133,6 +134,7 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
             run_as: config.run_as,
             pids_limit: config.pids_limit,
             gpus: machine.inventory.gpus.clone(),
+            gpu_shares: machine.inventory.gpu_shares.clone(),
             device_nodes: machine.device_nodes.clone(),
         },
         hooks: config.hooks.clone(),

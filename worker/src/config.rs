@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use berth_model::gres::DeclaredShares;
 use berth_model::{Bytes, NodeName};
 use berth_runtime::UserIds;
 
@@ -52,6 +53,8 @@ pub struct Declared {
     pub memory: Option<Bytes>,
     /// `type:count`, as in `h100:8`.
     pub gpus: Option<berth_model::resources::Gpus>,
+    /// How GPUs, declared or found, may be shared.
+    pub shares: Vec<DeclaredShares>,
 }
 
 /// Programs of the operator.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use berth_model::gres::{ShareKind, SharesOfGpus, thread_percentage};
 use berth_model::job::{JobSpec, Network, OpenMode};
 use berth_model::resources::Gpu;
 use berth_model::script::{PatternFields, expand_pattern};
@@ -27,6 +28,7 @@ pub struct Node {
     pub run_as: Option<UserIds>,
     pub pids_limit: u64,
     pub gpus: Vec<Gpu>,
+    pub gpu_shares: BTreeMap<ShareKind, SharesOfGpus>,
     /// Device files of each GPU, by its index.
     pub device_nodes: BTreeMap<u32, Vec<PathBuf>>,
 }
@@ -195,6 +197,7 @@ fn common_environment(
     let own = || unsafe { UserIds { uid: libc::geteuid(), gid: libc::getegid() } };
     let user = node.run_as.unwrap_or_else(own);
     env.extend(environment::run_environment(start, assignment.context.time_limit_seconds, user.uid, user.gid));
+    env.extend(threads_of_gpu(assignment, node).map(|share| ("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE".to_owned(), share.to_string())));
     env.insert("BERTH_AGENT_SOCKET".to_owned(), dirs.socket.display().to_string());
     if let Some(tools) = &node.tools_dir
         && let Some(path) = env.get_mut("PATH")
@@ -203,6 +206,13 @@ fn common_environment(
         *path = format!("{}:{path}", tools.display());
     }
     env
+}
+
+/// Per cent of its GPU's threads that a job by MPS may use.
+fn threads_of_gpu(assignment: &Assignment, node: &Node) -> Option<u32> {
+    let share = assignment.allocation.share.as_ref().filter(|share| share.of == ShareKind::Mps)?;
+    let all = node.gpu_shares.get(&ShareKind::Mps)?.get(assignment.allocation.gpus.first()?)?;
+    Some(thread_percentage(share.count, *all))
 }
 
 /// `--chdir`; else where the job was submitted, if that is a folder here too (Slurm's fallback is `/tmp`); else the scratch folder.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use berth_model::gres::MAX_GPU_KINDS;
+use berth_model::gres::{DeclaredShares, MAX_GPU_KINDS};
 use berth_model::node::MAX_WEIGHT;
 use berth_model::resources::{Gpu, Gpus, Inventory, NumaNode};
 use berth_model::{Bytes, Fault, NodeName};
@@ -32,6 +32,9 @@ pub struct DeclareNode {
     #[serde(default)]
     #[schema(max_items = 4)]
     pub gpus: Vec<Gpus>,
+    /// How its GPUs may be shared: `shard:64` or `mps:800` over all of them, `mps:1300+1200` each by itself.
+    #[serde(default)]
+    pub gres: Vec<String>,
     #[serde(default)]
     pub features: Vec<String>,
     /// Lower is filled first; 1 if absent.
@@ -100,7 +103,15 @@ async fn declare(State(app): State<App>, caller: Caller, Body(body): Body<Declar
         return fault("gpus", format!("{} types of GPU", kinds.len()), &most);
     }
     check_features(&body.features)?;
-    app.db.declare_node(body.name.as_str(), &inventory(&body), &body.features, body.weight, caller.subject.as_str()).await?;
+    let mut inventory = inventory(&body);
+    for text in &body.gres {
+        let shares = text.parse::<DeclaredShares>().and_then(|declared| Ok((declared.of, declared.over(&inventory.gpus)?)));
+        match shares {
+            Ok((of, shares)) => _ = inventory.gpu_shares.insert(of, shares),
+            Err(wrong) => return fault("gres", wrong, "write shard:64 for all GPUs together, or mps:100+100 for each"),
+        }
+    }
+    app.db.declare_node(body.name.as_str(), &inventory, &body.features, body.weight, caller.subject.as_str()).await?;
     Ok((StatusCode::CREATED, answer(&app, &caller, &body.name).await?))
 }
 
@@ -122,6 +133,7 @@ fn inventory(node: &DeclareNode) -> Inventory {
         threads_per_core: 1,
         memory_bytes: node.memory_bytes,
         gpus: (0..).zip(kinds).map(gpu).collect(),
+        gpu_shares: BTreeMap::new(),
         facts: BTreeMap::new(),
     }
 }

@@ -1,9 +1,12 @@
 //! Nodes: what they have, what runs there, and the operator's orders.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use berth_model::NodeName;
+use berth_model::gres::SharedGpu;
 use berth_model::node::MAX_WEIGHT;
 use berth_model::resources::Inventory;
 use berth_model::state::{NodeFlag, NodeState};
@@ -45,6 +48,9 @@ pub struct Node {
     pub allocated_memory_bytes: u64,
     /// Indices of GPUs in use.
     pub allocated_gpus: Vec<u32>,
+    /// Of GPUs that are shared: how many shares jobs hold, by `shard` and `mps`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub allocated_shares: BTreeMap<String, u64>,
     /// Jobs that hold something here; of other tenants only their number is told, in `other_jobs`.
     pub jobs: Vec<u64>,
     pub other_jobs: u32,
@@ -95,6 +101,10 @@ async fn show(app: &App, caller: &Caller, row: NodeRow) -> Answer<Node> {
     let other_jobs = (jobs.len() - own.len()) as u32;
     let (flags, reservation) = standing(app, caller, &row).await?;
     let status = row.status(&flags);
+    let mut allocated_shares: BTreeMap<String, u64> = BTreeMap::new();
+    for share in row.allocated_shares.iter().filter_map(|text| text.parse::<SharedGpu>().ok()) {
+        *allocated_shares.entry(share.of.to_string()).or_default() += u64::from(share.count);
+    }
     Ok(Node {
         name: row.name,
         state,
@@ -108,6 +118,7 @@ async fn show(app: &App, caller: &Caller, row: NodeRow) -> Answer<Node> {
         allocated_cpus: row.allocated_cpus as u32,
         allocated_memory_bytes: row.allocated_memory as u64,
         allocated_gpus: row.allocated_gpus.iter().map(|g| *g as u32).collect(),
+        allocated_shares,
         jobs: own,
         other_jobs,
         address: row.address,

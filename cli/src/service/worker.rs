@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
+use berth_model::gres::DeclaredShares;
 use berth_model::resources::Gpus;
 use berth_model::{Bytes, NodeName};
 use berth_runtime::UserIds;
@@ -47,6 +48,9 @@ pub struct NodeArgs {
     /// GPUs to declare, for tests and for devices that cannot be discovered: h100:8.
     #[arg(long, env = "BERTH_NODE_GPUS", value_name = "TYPE:COUNT")]
     pub node_gpus: Option<Gpus>,
+    /// Let jobs share GPUs: shard:64 or mps:800 over all of them, or mps:1300+1200 each by itself.
+    #[arg(long, env = "BERTH_NODE_GRES", value_delimiter = ',', value_name = "KIND:COUNT,…")]
+    pub node_gres: Vec<DeclaredShares>,
     /// NVIDIA's management library, if it is not where the loader finds it.
     #[arg(long, env = "BERTH_NVML_LIBRARY", value_name = "FILE")]
     pub nvml_library: Option<PathBuf>,
@@ -121,7 +125,7 @@ impl NodeArgs {
             join_token,
             state_dir,
             features: self.node_features.into_iter().filter(|f| !f.is_empty()).collect(),
-            declared: Declared { cpus: self.node_cpus, memory: self.node_memory, gpus: self.node_gpus },
+            declared: Declared { cpus: self.node_cpus, memory: self.node_memory, gpus: self.node_gpus, shares: self.node_gres },
             engine_shim: vec![binary.display().to_string(), "shim".to_owned()],
             driver: self.driver,
             nvml_library: self.nvml_library,

@@ -242,6 +242,9 @@ pub enum NodesCommand {
         /// type:count, several separated by commas.
         #[arg(long, value_delimiter = ',', value_name = "TYPE:COUNT")]
         gpus: Vec<String>,
+        /// How GPUs may be shared: shard:64 or mps:800 over all of them.
+        #[arg(long, value_delimiter = ',', value_name = "KIND:COUNT")]
+        gres: Vec<String>,
         #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
         features: Vec<String>,
         /// Lower is filled first.

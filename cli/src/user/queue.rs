@@ -202,6 +202,11 @@ pub fn gpus(node: &Value) -> String {
         *taken += usize::from(used.contains(&gpu["index"]));
         *all += 1;
     }
-    let words: Vec<String> = kinds.iter().map(|(kind, (taken, all))| format!("{taken}/{all} {kind}")).collect();
+    let mut words: Vec<String> = kinds.iter().map(|(kind, (taken, all))| format!("{taken}/{all} {kind}")).collect();
+    // Shares of them: `6/64 shard`.
+    for (kind, each) in node["inventory"]["gpu_shares"].as_object().into_iter().flatten() {
+        let all: u64 = each.as_object().into_iter().flatten().filter_map(|(_, count)| count.as_u64()).sum();
+        words.push(format!("{}/{all} {kind}", node["allocated_shares"][kind].as_u64().unwrap_or(0)));
+    }
     if words.is_empty() { "-".to_owned() } else { words.join(", ") }
 }

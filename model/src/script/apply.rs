@@ -110,7 +110,12 @@ impl Draft {
 
     /// Renames a fault's JSON path to the option that set it, with its line.
     pub fn at_origin(&self, fault: Fault) -> Fault {
-        let path = if fault.field == "resources.max_nodes" { "resources.nodes" } else { fault.field.as_str() };
+        // What one option sets is told of the field that comes first.
+        let path = match fault.field.as_str() {
+            "resources.max_nodes" => "resources.nodes",
+            "resources.gpu_share" => "resources.gpus_per_node",
+            field => field,
+        };
         let is_within = |origin: &str| path.strip_prefix(origin).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
         match self.origins.iter().rev().find(|(origin, _)| is_within(origin)) {
             Some((_, (long, line))) => Fault { field: format!("--{long}"), line: *line, ..fault },
@@ -222,6 +227,11 @@ impl Draft {
             "hint" => values::hint(text)?,
             "gres" => {
                 let values::Gres { gpus, share, others } = values::gres(text)?;
+                if self.is_overriding && gpus.is_some() != share.is_some() {
+                    // Whole GPUs on the command line replace a share of the script, and the other way round.
+                    resources.gpu_share = None;
+                    resources.gpus_per_node = None;
+                }
                 resources.gpus_per_node = gpus.or(resources.gpus_per_node.take());
                 resources.gpu_share = share.or(resources.gpu_share.take());
                 for other in others.iter().take(20) {

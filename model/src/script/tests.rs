@@ -59,6 +59,8 @@ fn values_have_slurms_meaning() {
     assert_eq!(quiet("#SBATCH -N=1k").resources.nodes, Some(1024));
     assert_eq!(quiet("#SBATCH --gres=gpu:2(S:0)").resources.gpus_per_node.unwrap().count, 2);
     assert_eq!(quiet("#SBATCH --gres gpu:a100").resources.gpus_per_node.unwrap().to_string(), "a100:1");
+    assert_eq!(quiet("#SBATCH --gres=shard:2").resources.gpu_share.unwrap().to_string(), "shard:2");
+    assert_eq!(quiet("#SBATCH --gres=mps:h100:50").resources.gpu_share.unwrap().to_string(), "mps:h100:50");
     assert_eq!(quiet("#SBATCH --gpus=16 --gpus-per-node=8").resources.nodes, Some(2));
     assert_eq!(quiet("#SBATCH --gpus=8 --cpus-per-gpu=4 -n 4").resources.cpus_per_task, Some(8));
     assert_eq!(quiet("#SBATCH -b now+1hour").begin.unwrap().to_string(), "2026-01-31T13:30:00Z");
@@ -183,6 +185,10 @@ fn every_bad_directive_has_its_line_option_and_example() {
         ("-G h100:2,a100:1", "invalid_value", "--gpus"),
         ("--gres=gpu:a100:1,gpu:h100:1", "invalid_value", "--gres"),
         ("--gres=gpu:x:y", "invalid_value", "--gres"),
+        ("--gres=shard:0", "invalid_value", "--gres"),
+        ("--gres=shard:1,mps:20", "invalid_value", "--gres"),
+        ("--gres=gpu:1,shard:1", "gpu_share_with_gpus", "--gres"),
+        ("--gres=mps:20 --exclusive", "gpu_share_exclusive", "--gres"),
         ("-N 0", "invalid_value", "--nodes"),
         ("-N 4-2", "invalid_value", "--nodes"),
         ("-N 1,3", "invalid_value", "--nodes"),

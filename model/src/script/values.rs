@@ -79,7 +79,9 @@ pub(super) fn gres(text: &str) -> Result<Gres, Flaw> {
                     Some(_) => return Err("names several types; a job has GPUs of one type".to_owned()),
                 });
             }
-            ("shard" | "mps", _) if share.is_some() => return Err("names several shares: a job has one share of one GPU on each node".to_owned()),
+            ("shard" | "mps", _) if share.is_some() => {
+                return Err("names several shares: a job has one share of one GPU on each node".to_owned());
+            }
             ("shard" | "mps", _) => share = Some(entry.parse().map_err(|_| "is not shard:count or mps:count".to_owned())?),
             ("none", None) => {}
             ("", _) => return Err("is not a list of resources".to_owned()),

@@ -286,7 +286,9 @@ fn shares_taken(fleet: &Fleet, nodes: &[NodeIdx]) -> String {
         let all: u64 = nodes
             .iter()
             .map(|at| fleet.class(*at))
-            .flat_map(|class| class.shares[of as usize].iter().zip(class.total.gpus).map(|(shares, gpus)| u64::from(*shares) * u64::from(gpus)))
+            .flat_map(|class| {
+                class.shares[of as usize].iter().zip(class.total.gpus).map(|(shares, gpus)| u64::from(*shares) * u64::from(gpus))
+            })
             .sum();
         let held = nodes.iter().flat_map(|at| fleet.holdings(*at)).filter_map(|holding| holding.share.filter(|share| share.of == of));
         let taken: u64 = held.map(|share| u64::from(share.count)).sum();

@@ -165,7 +165,11 @@ fn gpus_of_different_counts_are_shared_as_the_smallest() {
 fn a_gang_has_a_share_on_each_node_and_goes_where_gpus_are_open() {
     let gang = Shape { gpus: GpuDemand::Share("shard:4".parse().unwrap()), ..shape(2, 1) };
     let wants_n2 = JobSnapshot { required_nodes: [node(2, 0).name].into(), ..asks(1, "shard:4", 60) };
-    let mut world = world(3, 2, &["shard:16"]).with(wants_n2).with(job(2, gang, 60)).with(asks(3, "shard:h100:4", 60)).with(asks(4, "shard:a100:1", 60));
+    let mut world = world(3, 2, &["shard:16"]).with(wants_n2).with(job(2, gang, 60)).with(asks(3, "shard:h100:4", 60)).with(asks(
+        4,
+        "shard:a100:1",
+        60,
+    ));
     let plan = world.plan();
     let where_to: Vec<_> = starts(&plan).into_iter().map(|(job, node, gpus, _)| (job, node, gpus)).collect();
     let on = |job: u64, node: &str, gpu: u32| (job, node.to_owned(), vec![gpu]);

@@ -194,6 +194,7 @@ fn node(called: String, group: &NodeGroup) -> Node {
             threads_per_core: 1,
             memory_bytes: Bytes(group.mem_mb.unwrap_or(0) << 20),
             gpus: (0..group.gpus).map(gpu).collect(),
+            gpu_shares: BTreeMap::new(),
             facts: BTreeMap::new(),
         },
         name: NodeName::new(called).expect("a name of our own"),

@@ -306,7 +306,7 @@ export! {
     fn nvmlDeviceGetMinorNumber(device: nvmlDevice_t, out: *mut c_uint) => give(out, ask(device, |_, index, _| index as c_uint));
     fn nvmlDeviceGetUUID(device: nvmlDevice_t, out: *mut c_char, length: c_uint) =>
         give_text(out, length, ask_any(device, |state, index, _| state.uuid(index), |gpu, at, _, instance| instance_uuid(gpu, at, instance)));
-    fn nvmlDeviceGetName(device: nvmlDevice_t, out: *mut c_char, length: c_uint) => 
+    fn nvmlDeviceGetName(device: nvmlDevice_t, out: *mut c_char, length: c_uint) =>
         give_text(out, length, ask_any(device, |_, _, gpu| gpu.name.clone(), |_, _, gpu, instance| format!("{} MIG {}", gpu.name, instance.profile)));
     fn nvmlDeviceGetSerial(device: nvmlDevice_t, out: *mut c_char, length: c_uint) =>
         give_text(out, length, ask(device, |_, index, _| format!("16530230{index:05}")));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use berth_devices::DeviceSource;
 use berth_model::Bytes;
-use berth_model::gres::mark_surplus_kinds;
+use berth_model::gres::{DeclaredShares, mark_surplus_kinds};
 use berth_model::resources::{Gpu, Inventory, NumaNode};
 
 use crate::config::Declared;
@@ -70,9 +70,18 @@ pub fn discover(declared: &Declared, nvml: Option<&Path>) -> Machine {
         threads_per_core: found.threads_per_core,
         memory_bytes: declared.memory.unwrap_or_else(memory),
         gpus,
+        gpu_shares: BTreeMap::new(),
         facts,
     };
     Machine { inventory, can_bind, device_nodes, devices }
+}
+
+/// Takes over how the machine's GPUs may be shared. `Err`: a declaration that does not fit them.
+pub fn declare_shares(inventory: &mut Inventory, declared: &[DeclaredShares]) -> Result<(), String> {
+    for shares in declared {
+        inventory.gpu_shares.insert(shares.of, shares.over(&inventory.gpus)?);
+    }
+    Ok(())
 }
 
 /// The GPUs of the first vendor that has some: indices count by vendor, and a node has one kind as a rule.
@@ -116,6 +125,8 @@ fn declared_gpus(kind: &str, count: u32) -> Vec<Gpu> {
 
 #[cfg(test)]
 mod tests {
+    use berth_model::gres::ShareKind;
+
     use super::*;
 
     #[test]
@@ -124,10 +135,14 @@ mod tests {
         assert!(!found.cpus.is_empty() && found.memory_bytes.0 > 64 << 20 && found.threads_per_core >= 1);
         let on_numa: usize = found.numa.iter().map(|n| n.cpus.len()).sum();
         assert_eq!(on_numa, found.cpus.len());
-        let declared = Declared { cpus: Some(1000), memory: Some(Bytes(5)), gpus: Some("h100:3".parse().unwrap()) };
+        let declared = Declared { cpus: Some(1000), memory: Some(Bytes(5)), gpus: Some("h100:3".parse().unwrap()), shares: Vec::new() };
         let machine = discover(&declared, None);
         assert!(!machine.can_bind);
         assert_eq!((machine.inventory.cpus.len(), machine.inventory.memory_bytes, machine.inventory.gpus.len()), (1000, Bytes(5), 3));
         assert_eq!(machine.inventory.gpus[2].kind, "h100");
+        let mut inventory = machine.inventory;
+        declare_shares(&mut inventory, &["shard:24".parse().unwrap(), "mps:100+100+50".parse().unwrap()]).unwrap();
+        assert_eq!((inventory.shares_of(ShareKind::Shard, 1), inventory.shares_of(ShareKind::Mps, 2)), (8, 50));
+        assert!(declare_shares(&mut inventory, &["mps:100+100".parse().unwrap()]).unwrap_err().contains("3 GPUs"));
     }
 }
