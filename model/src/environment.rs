@@ -140,6 +140,8 @@ fn request(assignment: &Assignment, env: &mut Environment) {
     let resources = &spec.resources;
     set_if(env, &["SLURM_CPUS_PER_TASK"], resources.cpus_per_task);
     set_if(env, &["SLURM_NTASKS_PER_NODE"], resources.tasks_per_node);
+    set_if(env, &["SLURM_THREADS_PER_CORE"], resources.threads_per_core);
+    set_if(env, &["SLURM_NTASKS_PER_CORE"], resources.tasks_per_core);
     gpu_requests([&resources.gpus, &resources.gpus_per_node, &resources.gpus_per_task], env);
     // Slurm's unit of memory is MiB.
     set_if(env, &["SLURM_MEM_PER_NODE"], resources.memory_per_node_bytes.map(|bytes| bytes.0 / MIB));

@@ -102,7 +102,7 @@ pub fn charge(
         }
     };
     for node in kept {
-        add(Tres::Cpu, node.cpus.len() as u64);
+        add(Tres::Cpu, (node.cpus.len() + node.idle_cpus.len()) as u64);
         add(Tres::Mem, node.memory_bytes.0 >> 20);
         add(Tres::Node, 1);
         if let Some(share) = &node.share {
@@ -130,6 +130,7 @@ mod tests {
             memory_bytes: Bytes(64 << 30),
             gpus: (0..gpus).collect(),
             share: None,
+            idle_cpus: Vec::new(),
             tasks,
         }
     }

@@ -136,6 +136,12 @@ pub struct ResourceRequest {
     /// Only nodes that have so many cores at least in each socket.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cores_per_socket: Option<u32>,
+    /// Only nodes whose cores have so many threads at least, and of each core no more of them are used. The job has whole cores all the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads_per_core: Option<u32>,
+    /// No more tasks on each core.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks_per_core: Option<u32>,
 }
 
 /// How a node must be built, at least; 0 where that is all the same.
@@ -151,6 +157,84 @@ impl Sockets {
     /// Nothing is asked for.
     pub fn are_any(&self) -> bool {
         *self == Sockets::default()
+    }
+}
+
+/// How the threads of a core are used; 0 where that is all the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CoreDemand {
+    /// So many threads of each core at most, and cores that have so many at least.
+    pub threads: u32,
+    /// So many tasks on each core at most.
+    pub tasks: u32,
+}
+
+impl CoreDemand {
+    /// Nothing is asked for.
+    pub fn is_any(&self) -> bool {
+        *self == CoreDemand::default()
+    }
+
+    /// What a node whose cores have `threads` each gives to tasks of so many CPUs; nothing if its cores have too few.
+    pub fn on(self, threads: u32, cpus_per_task: u32) -> Option<CoreUse> {
+        let threads = threads.max(1);
+        if self.threads > threads {
+            return None;
+        }
+        let each = if self.threads == 0 { threads } else { self.threads };
+        Some(match self.tasks {
+            0 => CoreUse { threads, each, tasks: None, cores: 1, used: each },
+            most if cpus_per_task <= each => {
+                let tasks = most.min(each / cpus_per_task.max(1));
+                CoreUse { threads, each, tasks: Some(tasks), cores: 1, used: tasks * cpus_per_task }
+            }
+            _ => CoreUse { threads, each, tasks: Some(1), cores: cpus_per_task.div_ceil(each), used: cpus_per_task },
+        })
+    }
+}
+
+/// How a job uses the cores of a node: in groups of one core, or of as many as one task needs.
+///
+/// Of cores of two threads, `--threads-per-core=1` uses one of each; tasks of three CPUs with `--ntasks-per-core=1` use three threads of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoreUse {
+    /// Threads that each core has.
+    pub threads: u32,
+    /// Of each core at most so many are used.
+    each: u32,
+    /// Tasks of a group, if they are counted.
+    tasks: Option<u32>,
+    /// Cores of a group.
+    cores: u32,
+    /// Threads of a group that are used.
+    used: u32,
+}
+
+impl CoreUse {
+    /// CPUs that such tasks hold, whole cores, and how many of these they use.
+    pub fn cpus(&self, tasks: u32, cpus_per_task: u32) -> (u32, u32) {
+        let groups = match self.tasks {
+            Some(of_group) => tasks.div_ceil(of_group.max(1)),
+            None => tasks.saturating_mul(cpus_per_task).div_ceil(self.used.max(1)),
+        };
+        let groups = groups.max(1);
+        (groups.saturating_mul(self.cores).saturating_mul(self.threads), groups.saturating_mul(self.used))
+    }
+
+    /// Of whole cores, those threads that are used, task by task, and those that stay idle.
+    pub fn split(&self, cores: &[Vec<u32>]) -> (Vec<u32>, Vec<u32>) {
+        let (mut used, mut idle) = (Vec::new(), Vec::new());
+        for group in cores.chunks(self.cores.max(1) as usize) {
+            let mut left = if group.len() == self.cores as usize { self.used as usize } else { usize::MAX };
+            for core in group {
+                let taken = left.min(self.each as usize).min(core.len());
+                used.extend(&core[..taken]);
+                idle.extend(&core[taken..]);
+                left -= taken;
+            }
+        }
+        (used, idle)
     }
 }
 
@@ -196,6 +280,8 @@ pub struct Shape {
     pub exclusive_user: bool,
     #[serde(default, skip_serializing_if = "Sockets::are_any")]
     pub sockets: Sockets,
+    #[serde(default, skip_serializing_if = "CoreDemand::is_any")]
+    pub cores: CoreDemand,
 }
 
 impl Shape {
@@ -304,6 +390,7 @@ impl ResourceRequest {
             // Whole nodes are shared with nobody at all.
             exclusive_user: self.exclusive_user && !self.exclusive,
             sockets: Sockets { count: self.sockets_per_node.unwrap_or(0), cores: self.cores_per_socket.unwrap_or(0) },
+            cores: CoreDemand { threads: self.threads_per_core.unwrap_or(0), tasks: self.tasks_per_core.unwrap_or(0) },
         }
     }
 }
@@ -345,6 +432,9 @@ pub struct Inventory {
     pub numa: Vec<NumaNode>,
     pub sockets: u32,
     pub threads_per_core: u32,
+    /// The CPUs of each core. A job gets whole ones. Empty: a job may get any CPU by itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cores: Vec<Vec<u32>>,
     /// Bytes of memory that jobs may use.
     pub memory_bytes: Bytes,
     pub gpus: Vec<Gpu>,
@@ -361,6 +451,13 @@ impl Inventory {
         self.gpu_shares.get(&of).and_then(|shares| shares.get(&gpu)).copied().unwrap_or(0)
     }
 
+    /// Threads of each of its cores, of which jobs get whole ones; 1 if they get CPUs one by one, also where cores differ.
+    pub fn threads_of_cores(&self) -> u32 {
+        let threads = self.cores.first().map_or(1, Vec::len);
+        let are_all = self.cores.iter().map(Vec::len).sum::<usize>() == self.cpus.len();
+        if are_all && self.cores.iter().all(|core| core.len() == threads) { threads.max(1) as u32 } else { 1 }
+    }
+
     /// How it is built. What is not known is one socket with all cores, each of one thread.
     pub fn built(&self) -> Sockets {
         let count = self.sockets.max(1);
@@ -373,8 +470,11 @@ impl Inventory {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NodeAllocation {
     pub node: NodeName,
-    /// Logical CPU ids.
+    /// Logical CPU ids, core by core where a job has whole cores.
     pub cpus: Vec<u32>,
+    /// CPUs of its cores that it leaves idle. It holds them and is charged for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub idle_cpus: Vec<u32>,
     pub memory_bytes: Bytes,
     /// GPU indices on the node.
     pub gpus: Vec<u32>,
@@ -383,4 +483,43 @@ pub struct NodeAllocation {
     pub share: Option<SharedGpu>,
     /// Tasks of the job's own command (or of `srun` without a count) that run here.
     pub tasks: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_cores_are_held_and_as_many_threads_used_as_were_asked_for() {
+        let demand = |threads, tasks| CoreDemand { threads, tasks };
+        // Threads of each core, what is asked, tasks and CPUs of each: CPUs held and used.
+        for (threads, asked, tasks, cpus, expected) in [
+            (1, demand(0, 0), 3, 2, Some((6, 6))),
+            (2, demand(0, 0), 1, 1, Some((2, 2))),
+            (2, demand(0, 0), 3, 1, Some((4, 4))),
+            (2, demand(0, 0), 2, 3, Some((6, 6))),
+            (2, demand(1, 0), 3, 1, Some((6, 3))),
+            (2, demand(1, 0), 2, 2, Some((8, 4))),
+            (2, demand(0, 1), 3, 1, Some((6, 3))),
+            (2, demand(0, 1), 2, 3, Some((8, 6))),
+            (2, demand(0, 2), 3, 1, Some((4, 4))),
+            (4, demand(0, 2), 3, 1, Some((8, 4))),
+            (4, demand(2, 0), 3, 1, Some((8, 4))),
+            (1, demand(1, 1), 3, 2, Some((6, 6))),
+            (1, demand(2, 0), 1, 1, None),
+        ] {
+            let held = asked.on(threads, cpus).map(|cores| cores.cpus(tasks, cpus));
+            assert_eq!(held, expected, "{asked:?} of {threads}, {tasks} tasks of {cpus}");
+        }
+    }
+
+    #[test]
+    fn tasks_that_do_not_share_cores_have_whole_ones() {
+        let cores: Vec<Vec<u32>> = (0..4).map(|core| vec![core, core + 4]).collect();
+        let split = |demand: CoreDemand, cpus| demand.on(2, cpus).unwrap().split(&cores);
+        assert_eq!(split(CoreDemand::default(), 1), (vec![0, 4, 1, 5, 2, 6, 3, 7], vec![]));
+        assert_eq!(split(CoreDemand { threads: 1, tasks: 0 }, 1), (vec![0, 1, 2, 3], vec![4, 5, 6, 7]));
+        // Two tasks of three CPUs: 0, 4, 1 and 2, 6, 3.
+        assert_eq!(split(CoreDemand { threads: 0, tasks: 1 }, 3), (vec![0, 4, 1, 2, 6, 3], vec![5, 7]));
+    }
 }

@@ -223,8 +223,14 @@ impl Draft {
             }
             "sockets-per-node" => resources.sockets_per_node = Some(values::count(text)?),
             "cores-per-socket" => resources.cores_per_socket = Some(values::count(text)?),
-            "extra-node-info" => (resources.sockets_per_node, resources.cores_per_socket) = values::sockets(text)?,
-            "hint" => values::hint(text)?,
+            "extra-node-info" => {
+                let built = values::sockets(text)?;
+                (resources.sockets_per_node, resources.cores_per_socket) = (built.0, built.1);
+                resources.threads_per_core = built.2.or(resources.threads_per_core);
+            }
+            "threads-per-core" => resources.threads_per_core = Some(values::count(text)?),
+            "ntasks-per-core" => resources.tasks_per_core = Some(values::count(text)?),
+            "hint" => resources.threads_per_core = values::hint(text)?,
             "gres" => {
                 let values::Gres { gpus, share, others } = values::gres(text)?;
                 if self.is_overriding && gpus.is_some() != share.is_some() {

@@ -59,6 +59,17 @@ fn values_have_slurms_meaning() {
     assert_eq!(quiet("#SBATCH -N=1k").resources.nodes, Some(1024));
     assert_eq!(quiet("#SBATCH --gres=gpu:2(S:0)").resources.gpus_per_node.unwrap().count, 2);
     assert_eq!(quiet("#SBATCH --gres gpu:a100").resources.gpus_per_node.unwrap().to_string(), "a100:1");
+    for (option, threads, tasks) in [
+        ("--threads-per-core=2", Some(2), None),
+        ("--hint=nomultithread", Some(1), None),
+        ("--hint=compute_bound", Some(1), None),
+        ("--hint=multithread", None, None),
+        ("-B *:*:1", Some(1), None),
+        ("--ntasks-per-core=1", None, Some(1)),
+    ] {
+        let resources = quiet(&format!("#SBATCH {option}")).resources;
+        assert_eq!((resources.threads_per_core, resources.tasks_per_core), (threads, tasks), "{option}");
+    }
     assert_eq!(quiet("#SBATCH --gres=shard:2").resources.gpu_share.unwrap().to_string(), "shard:2");
     assert_eq!(quiet("#SBATCH --gres=mps:h100:50").resources.gpu_share.unwrap().to_string(), "mps:h100:50");
     assert_eq!(quiet("#SBATCH --gpus=16 --gpus-per-node=8").resources.nodes, Some(2));
@@ -198,10 +209,12 @@ fn every_bad_directive_has_its_line_option_and_example() {
         ("--mem=1G --mem-per-cpu=1G", "memory_contradictory", "--mem-per-cpu"),
         ("--mem-per-gpu=1G", "memory_per_gpu_without_gpus", "--mem-per-gpu"),
         ("--cpus-per-gpu=4", "cpus_per_gpu_without_gpus", "--cpus-per-gpu"),
-        ("-B 2:32:1", "invalid_value", "--extra-node-info"),
-        ("--hint=nomultithread", "invalid_value", "--hint"),
-        ("--threads-per-core=1", "unsupported_option", "--threads-per-core"),
-        ("--ntasks-per-core=1", "unsupported_option", "--ntasks-per-core"),
+        ("-B 2:32:1:1", "invalid_value", "--extra-node-info"),
+        ("--hint=memory_bound", "invalid_value", "--hint"),
+        ("--hint=fast", "invalid_value", "--hint"),
+        ("--threads-per-core=0", "invalid_value", "--threads-per-core"),
+        ("--ntasks-per-socket=1", "unsupported_option", "--ntasks-per-socket"),
+        ("--gpus-per-socket=1", "unsupported_option", "--gpus-per-socket"),
         ("--sockets-per-node=0", "invalid_value", "--sockets-per-node"),
         ("--exclusive=mcs", "invalid_value", "--exclusive"),
         ("--exclusive=topo", "invalid_value", "--exclusive"),

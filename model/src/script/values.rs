@@ -175,24 +175,23 @@ fn split_outside_quotes(text: &str) -> Vec<String> {
     items
 }
 
-/// `--extra-node-info=2:32`: sockets of a node, and cores of each; `*` where either is all the same.
-pub(super) fn sockets(text: &str) -> Result<(Option<u32>, Option<u32>), Flaw> {
+/// `--extra-node-info=2:32:1`: sockets of a node, cores of each, threads of each core; `*` where one is all the same.
+pub(super) fn sockets(text: &str) -> Result<(Option<u32>, Option<u32>, Option<u32>), Flaw> {
     let part = |text: &str| if text == "*" { Ok(None) } else { count(text).map(Some) };
     match text.split(':').collect::<Vec<_>>().as_slice() {
-        [sockets] => Ok((part(sockets)?, None)),
-        [sockets, cores] => Ok((part(sockets)?, part(cores)?)),
-        [_, _, _] => Err("says how many threads of a core to use, which is not supported: a CPU is a thread".to_owned()),
-        _ => Err("is not sockets:cores".to_owned()),
+        [sockets] => Ok((part(sockets)?, None, None)),
+        [sockets, cores] => Ok((part(sockets)?, part(cores)?, None)),
+        [sockets, cores, threads] => Ok((part(sockets)?, part(cores)?, part(threads)?)),
+        _ => Err("is not sockets:cores:threads".to_owned()),
     }
 }
 
-/// `--hint`: only the one that changes nothing.
-pub(super) fn hint(text: &str) -> Result<(), Flaw> {
+/// `--hint`: threads of each core that are used at most. All of them is what is done anyway.
+pub(super) fn hint(text: &str) -> Result<Option<u32>, Flaw> {
     match text {
-        "multithread" => Ok(()),
-        "nomultithread" | "compute_bound" | "memory_bound" => {
-            Err("is not supported: threads of a core are CPUs of their own; ask with --cpus-per-task for whole cores".to_owned())
-        }
+        "multithread" => Ok(None),
+        "nomultithread" | "compute_bound" => Ok(Some(1)),
+        "memory_bound" => Err("is not supported, as it means one core of each socket: say --hint=nomultithread".to_owned()),
         _ => Err("is no hint".to_owned()),
     }
 }

@@ -43,6 +43,8 @@ fn check_counts(request: &ResourceRequest, faults: &mut Faults) {
         ("cpus_per_task", request.cpus_per_task, MAX_CPUS_PER_TASK, 16),
         ("sockets_per_node", request.sockets_per_node, MAX_CPUS_PER_TASK, 2),
         ("cores_per_socket", request.cores_per_socket, MAX_CPUS_PER_TASK, 32),
+        ("threads_per_core", request.threads_per_core, MAX_CPUS_PER_TASK, 1),
+        ("tasks_per_core", request.tasks_per_core, MAX_CPUS_PER_TASK, 1),
     ] {
         if let Some(count) = count.filter(|n| *n == 0 || *n > most) {
             faults.add(

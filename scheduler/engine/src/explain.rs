@@ -2,7 +2,7 @@
 
 use berth_model::event::JobSnapshot;
 use berth_model::gres::ShareKind;
-use berth_model::resources::{GpuDemand, Gpus, MemoryDemand, Shape, Sockets};
+use berth_model::resources::{CoreDemand, GpuDemand, Gpus, MemoryDemand, Shape, Sockets};
 use berth_model::verdict::{PlannedStart, Verdict};
 use berth_model::{JobId, Name, hostlist};
 use jiff::Timestamp;
@@ -203,7 +203,19 @@ pub fn words(shape: &Shape) -> String {
         () if shape.exclusive_user => ", nodes shared with no other user",
         () => "",
     };
-    format!("{nodes}, {tasks}{memory}{gpus}{whole}{}", built(shape.sockets))
+    format!("{nodes}, {tasks}{memory}{gpus}{whole}{}{}", built(shape.sockets), of_cores(shape.cores))
+}
+
+/// `, 1 thread of each core`, `, 1 task on each core at most`.
+fn of_cores(cores: CoreDemand) -> String {
+    let mut words = String::new();
+    if cores.threads > 0 {
+        words.push_str(&format!(", {} of each core", counted(cores.threads.into(), "thread")));
+    }
+    if cores.tasks > 0 {
+        words.push_str(&format!(", {} on each core at most", counted(cores.tasks.into(), "task")));
+    }
+    words
 }
 
 /// `, 2 sockets at least of 32 cores at least`.

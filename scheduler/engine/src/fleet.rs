@@ -14,7 +14,7 @@ use berth_model::gres::ShareKind;
 use berth_model::node::Node;
 use berth_model::policy::Partition;
 use berth_model::reservation::{Reservation, ReservedShare};
-use berth_model::resources::{NodeAllocation, Sockets};
+use berth_model::resources::{Inventory, NodeAllocation, Sockets};
 use berth_model::{JobId, Name, NodeName, hostlist};
 
 use crate::amount::{Amount, Micros, SLOTS, micros};
@@ -34,6 +34,8 @@ pub struct Class {
     pub partitions: BTreeSet<Name>,
     pub weight: u32,
     pub sockets: Sockets,
+    /// Threads of each core, where jobs get whole cores; else 1.
+    pub threads: u32,
     /// The reservation that these are views of.
     pub via: Option<Name>,
     /// Of views: they are not the whole nodes.
@@ -78,7 +80,7 @@ impl Holding {
             is_provisional,
             end,
             via: None,
-            cpus: allocation.cpus.clone(),
+            cpus: allocation.cpus.iter().chain(&allocation.idle_cpus).copied().collect(),
             gpus: allocation.gpus.clone(),
             memory: allocation.memory_bytes.0,
         }
@@ -90,8 +92,8 @@ pub struct FleetNode {
     pub node: Arc<Node>,
     pub class: u32,
     pub is_usable: bool,
-    /// Sorted ids of the CPUs that jobs may use.
-    cpus: Vec<u32>,
+    /// Ids of the CPUs that jobs may use, ascending, each with its core where jobs get whole ones.
+    cpus: Vec<(u32, u32)>,
     /// Of a view none.
     pub holdings: Vec<Holding>,
     /// The node itself.
@@ -330,8 +332,7 @@ impl Fleet {
     fn entry(&mut self, at: NodeIdx, node: Arc<Node>) -> FleetNode {
         let class = self.classify(&node);
         let class = self.number(class);
-        let mut cpus = node.inventory.cpus.clone();
-        cpus.sort_unstable();
+        let cpus = numbered_cores(&node.inventory);
         FleetNode { is_usable: node.is_usable(), node, class, cpus, holdings: Vec::new(), real: at, via: None }
     }
 
@@ -348,7 +349,8 @@ impl Fleet {
             self.memberships.iter().filter(|(_, m)| m.includes(&node.name, &node.features)).map(|(name, _)| name.clone()).collect();
         let (weight, sockets) = (node.filling_weight(), node.inventory.built());
         let shares = [ShareKind::Shard, ShareKind::Mps].map(|of| shared_gpus::capacities(&node.inventory, &kinds, of));
-        Class { total, kinds, shares, features: node.features.clone(), partitions, weight, sockets, via: None, is_part: false }
+        let threads = node.inventory.threads_of_cores();
+        Class { total, kinds, shares, threads, features: node.features.clone(), partitions, weight, sockets, via: None, is_part: false }
     }
 
     pub fn class(&self, node: NodeIdx) -> &Class {
@@ -359,11 +361,27 @@ impl Fleet {
     fn amount(&self, at: NodeIdx, holding: &Holding) -> Amount {
         let entry = &self.nodes[at as usize];
         let mut amount = Amount { memory: holding.memory, ..Amount::default() };
-        amount.cpus = holding.cpus.iter().filter(|id| entry.cpus.binary_search(id).is_ok()).count() as u32;
+        let known = |id: &u32| entry.cpus.binary_search_by_key(id, |(cpu, _)| *cpu).ok().map(|at| entry.cpus[at].1);
+        amount.cpus = match self.class(at).threads {
+            1 => holding.cpus.iter().filter_map(known).count() as u32,
+            // Nobody else gets what it leaves of a core.
+            threads => holding.cpus.iter().filter_map(known).collect::<BTreeSet<u32>>().len() as u32 * threads,
+        };
         let whole = holding.gpus.iter().filter(|_| holding.share.is_none());
         whole.filter_map(|gpu| self.slot_of(at, *gpu)).for_each(|slot| amount.gpus[slot] += 1);
         amount
     }
+}
+
+/// The CPUs that jobs may use, ascending, each with its core's number; each is a core by itself where jobs get single ones.
+fn numbered_cores(inventory: &Inventory) -> Vec<(u32, u32)> {
+    let mut cpus: Vec<(u32, u32)> = if inventory.threads_of_cores() > 1 {
+        (0..).zip(&inventory.cores).flat_map(|(core, threads)| threads.iter().map(move |cpu| (*cpu, core))).collect()
+    } else {
+        inventory.cpus.iter().map(|cpu| (*cpu, *cpu)).collect()
+    };
+    cpus.sort_unstable();
+    cpus
 }
 
 /// A share of a node of the class, in its slots.

@@ -174,6 +174,7 @@ mod tests {
                 exclusive: false,
                 exclusive_user: false,
                 sockets: Default::default(),
+                cores: Default::default(),
             },
             time_limit: minutes * 60,
             submit_time: jiff::Timestamp::UNIX_EPOCH,

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use berth_model::policy::Partition;
+use berth_model::resources::CoreUse;
 use berth_model::{JobId, Name, NodeName};
 
 use crate::accounts::Accounts;
@@ -24,7 +25,7 @@ use crate::place;
 use crate::plan::Start;
 use crate::profile::{Booking, Profile};
 use crate::search::{Answer, Wanted, choose_now, earliest};
-use crate::shape::{Share, even_share, node_need};
+use crate::shape::{Share, core_use, even_share, node_need};
 use crate::singles::Trails;
 use crate::timeline::Held;
 
@@ -325,8 +326,8 @@ impl<'a> Pass<'a> {
             let Booking { held, shared, part, .. } = self.booking(queued.job, found.key, fit, found.at, *at, *share, queued.length);
             let own = shared.as_ref().map_or(held.amount, |(_, own)| *own);
             let allocation = match self.keys.entries[found.key as usize].key.shape.gpu_share() {
-                None => place::allocate(self.fleet, *at, &own, share.tasks),
-                Some(asked) => self.allocate_share(*at, own, part, asked.clone(), share.tasks),
+                None => place::allocate(self.fleet, *at, &own, self.core_use(found.key, *at), share.tasks),
+                Some(asked) => self.allocate_share(found.key, *at, own, part, asked.clone(), share.tasks),
             };
             let sharer = shared.map(|(sharer, _)| sharer);
             self.fleet.hold(*at, Holding::of(queued.job, array_index, true, held.to, &allocation).shared_by(sharer));
@@ -357,6 +358,11 @@ impl<'a> Pass<'a> {
         };
         let held = Held { from, to: from.saturating_add(length), amount };
         Booking { job, held, shared: sharer.map(|sharer| (sharer, own)), part }
+    }
+
+    /// How a job of the key uses a node's cores.
+    pub fn core_use(&self, key: KeyId, node: NodeIdx) -> CoreUse {
+        core_use(&self.keys.entries[key as usize].key.shape, self.fleet.class(node)).expect("a share that was found to fit has cores")
     }
 
     /// What a job of the key is given by a node.

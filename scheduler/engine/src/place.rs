@@ -1,11 +1,13 @@
 //! Exact devices within a node: CPU ids and GPU indices.
 //!
+//! CPUs are taken by whole cores where the node tells which are of one core; what a job asked for says which threads of these it uses.
 //! One NUMA node that has all the GPUs and CPUs is best, the fullest such one, so that larger gaps stay whole. Else the GPUs come
 //! from one NUMA node if they can, and the CPUs from beside the GPUs as far as they go. GPUs at fault are never given.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_model::resources::NodeAllocation;
+use berth_model::Bytes;
+use berth_model::resources::{CoreUse, NodeAllocation};
 
 use crate::amount::Amount;
 use crate::fleet::{Fleet, NodeIdx};
@@ -16,21 +18,27 @@ const UNKNOWN: u32 = u32::MAX;
 /// What is free near one NUMA node, ascending.
 #[derive(Debug, Default)]
 struct Domain {
-    cpus: Vec<u32>,
+    /// The CPUs of each core.
+    cores: Vec<Vec<u32>>,
     gpus: Vec<u32>,
 }
 
-/// Picks devices for `need` on a node that has them free.
-pub fn allocate(fleet: &Fleet, at: NodeIdx, need: &Amount, tasks: u32) -> NodeAllocation {
+/// Picks devices for `need` on a node that has them free. Its CPUs are whole cores, of which `cores` says how they are used.
+pub fn allocate(fleet: &Fleet, at: NodeIdx, need: &Amount, cores: CoreUse, tasks: u32) -> NodeAllocation {
     let entry = &fleet.nodes[at as usize];
     let slot = need.gpus.iter().position(|n| *n > 0);
     let total = fleet.class(fleet.real(at)).total;
     let is_whole = (need.cpus, need.gpus) == (total.cpus, total.gpus);
     let kind = slot.map(|slot| fleet.class(at).kinds[slot].as_str());
     let domains = free_domains(fleet, at, kind, is_whole);
-    let (cpus, gpus) = pick(domains, need.cpus as usize, need.gpu_count() as usize);
-    debug_assert_eq!((cpus.len(), gpus.len()), (need.cpus as usize, need.gpu_count() as usize), "counts promised what devices keep");
-    NodeAllocation { node: entry.node.name.clone(), cpus, memory_bytes: berth_model::Bytes(need.memory), gpus, share: None, tasks }
+    let (picked, gpus) = pick(domains, (need.cpus / cores.threads) as usize, need.gpu_count() as usize);
+    let (cpus, idle_cpus) = cores.split(&picked);
+    debug_assert_eq!(
+        (cpus.len() + idle_cpus.len(), gpus.len()),
+        (need.cpus as usize, need.gpu_count() as usize),
+        "counts promised what devices keep"
+    );
+    NodeAllocation { node: entry.node.name.clone(), cpus, idle_cpus, memory_bytes: Bytes(need.memory), gpus, share: None, tasks }
 }
 
 fn free_domains(fleet: &Fleet, at: NodeIdx, kind: Option<&str>, is_whole: bool) -> BTreeMap<u32, Domain> {
@@ -40,8 +48,11 @@ fn free_domains(fleet: &Fleet, at: NodeIdx, kind: Option<&str>, is_whole: bool) 
     let used_gpus: BTreeSet<u32> = fleet.holdings(at).iter().flat_map(|h| h.gpus.iter().copied()).collect();
     let numa_of: BTreeMap<u32, u32> = inventory.numa.iter().flat_map(|numa| numa.cpus.iter().map(|cpu| (*cpu, numa.id))).collect();
     let mut domains: BTreeMap<u32, Domain> = BTreeMap::new();
-    for cpu in inventory.cpus.iter().filter(|cpu| !used_cpus.contains(cpu)) {
-        domains.entry(numa_of.get(cpu).copied().unwrap_or(UNKNOWN)).or_default().cpus.push(*cpu);
+    let has_cores = fleet.class(at).threads > 1;
+    let singles = inventory.cpus.iter().filter(|_| !has_cores).map(|cpu| vec![*cpu]);
+    let whole = inventory.cores.iter().filter(|_| has_cores).cloned();
+    for core in singles.chain(whole).filter(|core| !core.iter().any(|cpu| used_cpus.contains(cpu))) {
+        domains.entry(numa_of.get(&core[0]).copied().unwrap_or(UNKNOWN)).or_default().cores.push(core);
     }
     let kinds = &fleet.class(at).kinds;
     for gpu in inventory.gpus.iter().filter(|g| g.fault.is_none() && !used_gpus.contains(&g.index)) {
@@ -51,7 +62,7 @@ fn free_domains(fleet: &Fleet, at: NodeIdx, kind: Option<&str>, is_whole: bool) 
         }
     }
     for domain in domains.values_mut() {
-        domain.cpus.sort_unstable();
+        domain.cores.sort_unstable();
         domain.gpus.sort_unstable();
     }
     domains
@@ -61,37 +72,38 @@ fn free_domains(fleet: &Fleet, at: NodeIdx, kind: Option<&str>, is_whole: bool) 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Draw {
     lacks_gpus: bool,
-    lacks_cpus: bool,
+    lacks_cores: bool,
     /// Among those that have all: the fullest. Among those that do not: the emptiest, as few pieces as can be.
     gpus: i64,
-    cpus: i64,
+    cores: i64,
     id: u32,
 }
 
-fn pick(mut domains: BTreeMap<u32, Domain>, cpus: usize, gpus: usize) -> (Vec<u32>, Vec<u32>) {
-    let draw = |id: u32, domain: &Domain, cpus: usize, gpus: usize| {
-        let (lacks_gpus, lacks_cpus) = (domain.gpus.len() < gpus, domain.cpus.len() < cpus);
+/// Cores, lowest first, and GPUs.
+fn pick(mut domains: BTreeMap<u32, Domain>, cores: usize, gpus: usize) -> (Vec<Vec<u32>>, Vec<u32>) {
+    let draw = |id: u32, domain: &Domain, cores: usize, gpus: usize| {
+        let (lacks_gpus, lacks_cores) = (domain.gpus.len() < gpus, domain.cores.len() < cores);
         let order = |free: usize, lacks: bool| if lacks { -(free as i64) } else { free as i64 };
-        Draw { lacks_gpus, lacks_cpus, gpus: order(domain.gpus.len(), lacks_gpus), cpus: order(domain.cpus.len(), lacks_cpus), id }
+        Draw { lacks_gpus, lacks_cores, gpus: order(domain.gpus.len(), lacks_gpus), cores: order(domain.cores.len(), lacks_cores), id }
     };
-    let (mut cpu_ids, mut gpu_ids) = (Vec::with_capacity(cpus), Vec::with_capacity(gpus));
+    let (mut picked, mut gpu_ids) = (Vec::with_capacity(cores), Vec::with_capacity(gpus));
     let mut beside: BTreeSet<u32> = BTreeSet::new();
     while gpu_ids.len() < gpus {
         let left = gpus - gpu_ids.len();
-        let Some(best) = domains.iter().filter(|(_, d)| !d.gpus.is_empty()).map(|(id, d)| draw(*id, d, cpus, left)).min() else { break };
+        let Some(best) = domains.iter().filter(|(_, d)| !d.gpus.is_empty()).map(|(id, d)| draw(*id, d, cores, left)).min() else { break };
         let domain = domains.get_mut(&best.id).expect("the best is one of them");
         gpu_ids.extend(domain.gpus.drain(..left.min(domain.gpus.len())));
         beside.insert(best.id);
     }
-    while cpu_ids.len() < cpus {
-        let left = cpus - cpu_ids.len();
+    while picked.len() < cores {
+        let left = cores - picked.len();
         let order = |(id, d): (&u32, &Domain)| (!beside.contains(id), draw(*id, d, left, 0));
         // Jobs without GPUs keep away from free GPUs: the draw's order by GPUs prefers the fewest.
-        let Some((_, best)) = domains.iter().filter(|(_, d)| !d.cpus.is_empty()).map(order).min() else { break };
+        let Some((_, best)) = domains.iter().filter(|(_, d)| !d.cores.is_empty()).map(order).min() else { break };
         let domain = domains.get_mut(&best.id).expect("the best is one of them");
-        cpu_ids.extend(domain.cpus.drain(..left.min(domain.cpus.len())));
+        picked.extend(domain.cores.drain(..left.min(domain.cores.len())));
     }
-    cpu_ids.sort_unstable();
+    picked.sort_unstable();
     gpu_ids.sort_unstable();
-    (cpu_ids, gpu_ids)
+    (picked, gpu_ids)
 }

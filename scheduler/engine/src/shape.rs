@@ -7,7 +7,7 @@
 
 use berth_model::gres::SharedGpu;
 use berth_model::policy::Partition;
-use berth_model::resources::{GpuDemand, Gpus, MemoryDemand, Shape};
+use berth_model::resources::{CoreUse, GpuDemand, Gpus, MemoryDemand, Shape};
 
 use crate::amount::{Amount, SLOTS};
 use crate::fleet::Class;
@@ -82,7 +82,7 @@ pub fn node_need(shape: &Shape, class: &Class, limits: NodeLimits, share: Share)
     if shape.sockets.count > class.sockets.count || shape.sockets.cores > class.sockets.cores {
         return None;
     }
-    let cpus = share.tasks.saturating_mul(shape.cpus_per_task).max(1);
+    let (cpus, used) = core_use(shape, class)?.cpus(share.tasks, shape.cpus_per_task);
     let (wanted, count) = gpus_on_node(shape, share);
     let mut need = Amount { memory: 0, cpus, gpus: [0; SLOTS] };
     if let GpuDemand::Share(asked) = &shape.gpus {
@@ -95,7 +95,8 @@ pub fn node_need(shape: &Shape, class: &Class, limits: NodeLimits, share: Share)
     need.memory = match shape.memory {
         MemoryDemand::WholeNode => class.total.memory,
         MemoryDemand::PerNode(bytes) => bytes.0,
-        MemoryDemand::PerCpu(bytes) => bytes.0.saturating_mul(u64::from(cpus)),
+        // Of those that it may use.
+        MemoryDemand::PerCpu(bytes) => bytes.0.saturating_mul(u64::from(used)),
         MemoryDemand::PerGpu(bytes) => bytes.0.saturating_mul(u64::from(count)),
     };
     if !class.total.covers(&need) {
@@ -110,6 +111,11 @@ pub fn node_need(shape: &Shape, class: &Class, limits: NodeLimits, share: Share)
         return None;
     }
     is_within.then_some(need)
+}
+
+/// How a job of the shape uses the cores of a node; nothing if these have too few threads.
+pub fn core_use(shape: &Shape, class: &Class) -> Option<CoreUse> {
+    shape.cores.on(class.threads, shape.cpus_per_task)
 }
 
 /// The same in the eyes of all but those that it shares with: a job that shares with its own kind alone takes the whole node.

@@ -365,17 +365,26 @@ impl Pass<'_> {
     }
 
     /// Gives a job that starts its share: of the GPU that it joins, or of one that it opens. `own`: with a GPU if it is to have one of its own.
-    pub fn allocate_share(&mut self, at: NodeIdx, own: Amount, part: Option<Part>, asked: SharedGpu, tasks: u32) -> NodeAllocation {
+    pub fn allocate_share(
+        &mut self,
+        key: KeyId,
+        at: NodeIdx,
+        own: Amount,
+        part: Option<Part>,
+        asked: SharedGpu,
+        tasks: u32,
+    ) -> NodeAllocation {
+        let cores = self.core_use(key, at);
         let joined = match part.map(|part| part.gpu) {
             Some(Opened::Device(gpu)) if sharers_on(self.fleet, at, gpu).next().is_some() => Some(gpu),
             _ => None,
         };
         if let Some(gpu) = joined {
             let need = Amount { gpus: [0; SLOTS], ..own };
-            return NodeAllocation { gpus: vec![gpu], share: Some(asked), ..place::allocate(self.fleet, at, &need, tasks) };
+            return NodeAllocation { gpus: vec![gpu], share: Some(asked), ..place::allocate(self.fleet, at, &need, cores, tasks) };
         }
         let need = part.map_or(own, |part| Amount { gpus: one(part.slot).gpus, ..own });
-        let given = place::allocate(self.fleet, at, &need, tasks);
+        let given = place::allocate(self.fleet, at, &need, cores, tasks);
         if let (Some(part), Some(gpu)) = (part, given.gpus.first()) {
             // Those who are left of others that once ran there have any other GPU.
             if part.gpu != Opened::Device(*gpu) {

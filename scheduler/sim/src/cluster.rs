@@ -192,6 +192,7 @@ fn node(called: String, group: &NodeGroup) -> Node {
             cpus,
             sockets: 1,
             threads_per_core: 1,
+            cores: Vec::new(),
             memory_bytes: Bytes(group.mem_mb.unwrap_or(0) << 20),
             gpus: (0..group.gpus).map(gpu).collect(),
             gpu_shares: BTreeMap::new(),
@@ -218,6 +219,7 @@ fn shape(nodes: u32, cpus: u32, gpus: u32, memory_mib: u64) -> Shape {
         exclusive: false,
         exclusive_user: false,
         sockets: Default::default(),
+        cores: Default::default(),
     }
 }
 

@@ -31,7 +31,7 @@ fn world(nodes: u32) -> Vec<Event> {
             threads_per_core: 1,
             memory_bytes: Bytes(16 << 30),
             gpus: Vec::new(),
-            facts: BTreeMap::new(),
+            ..Inventory::default()
         },
         features: BTreeSet::new(),
         weight: 1,
@@ -68,6 +68,7 @@ fn job(id: u64, submitted: i64, nodes: u32, limit: u64, length: u64) -> SimJob {
             exclusive: false,
             exclusive_user: false,
             sockets: Default::default(),
+            cores: Default::default(),
         },
         time_limit: limit * 60,
         submit_time: noon() + SignedDuration::from_mins(submitted),

@@ -47,7 +47,7 @@ fn node(number: u32) -> Node {
             threads_per_core: 1,
             memory_bytes: Bytes(1024 * GIB),
             gpus: (0..8).map(gpu).collect(),
-            facts: BTreeMap::new(),
+            ..Inventory::default()
         },
         features: BTreeSet::new(),
         weight: 1,
@@ -80,6 +80,7 @@ fn shape(nodes: u32, gpus: u32, cpus_per_task: u32, gib_per_cpu: u64) -> Shape {
         exclusive: false,
         exclusive_user: false,
         sockets: Default::default(),
+        cores: Default::default(),
     }
 }
 
@@ -175,6 +176,7 @@ pub fn running_jobs(nodes: u32, first_id: u64) -> Vec<JobSnapshot> {
                 memory_bytes: Bytes(u64::from(gpus) * 128 * GIB),
                 gpus: (0..gpus).collect(),
                 share: None,
+            idle_cpus: Vec::new(),
                 tasks: gpus,
             };
             let end = now() + SignedDuration::from_secs(60 + (mix(id) % 86_400) as i64);

@@ -72,6 +72,7 @@ pub fn shape(nodes: u32, cpus: u32) -> Shape {
         exclusive: false,
         exclusive_user: false,
         sockets: Default::default(),
+        cores: Default::default(),
     }
 }
 
@@ -151,7 +152,7 @@ pub fn machine(number: u32, cpus: u32, memory: Bytes, gpus: &[&str]) -> Node {
 /// What a job holds of a node.
 pub fn held(number: u32, cpus: Range<u32>, memory: Bytes, gpus: Range<u32>) -> NodeAllocation {
     let node = NodeName::new(format!("n{number}")).unwrap();
-    NodeAllocation { node, cpus: cpus.collect(), memory_bytes: memory, gpus: gpus.collect(), share: None, tasks: 1 }
+    NodeAllocation { node, cpus: cpus.collect(), memory_bytes: memory, gpus: gpus.collect(), share: None, idle_cpus: Vec::new(), tasks: 1 }
 }
 
 /// A first attempt that began at once and may be requeued.
