@@ -4,6 +4,7 @@ mod arrays;
 #[path = "../common/mod.rs"]
 mod common;
 mod constraints;
+mod cores;
 mod licenses;
 mod limits;
 mod naive;
@@ -53,9 +54,9 @@ fn check_running(world: &World) -> Result<(), TestCaseError> {
             let need = naive::need(job, node).expect("a node that can carry it");
             prop_assert_eq!(given.share.as_ref(), job.shape.gpu_share());
             let whole = if given.share.is_some() { given.gpus.len() as u64 - 1 } else { given.gpus.len() as u64 };
-            let counts = [given.cpus.len() as u64, given.memory_bytes.0, whole];
+            let counts = [(given.cpus.len() + given.idle_cpus.len()) as u64, given.memory_bytes.0, whole];
             prop_assert_eq!(counts, need, "what was asked for, no less and no more");
-            for cpu in &given.cpus {
+            for cpu in given.cpus.iter().chain(&given.idle_cpus) {
                 prop_assert!(node.inventory.cpus.contains(cpu) && cpus.insert((&given.node, *cpu)), "CPU given twice");
             }
             for gpu in &given.gpus {
@@ -67,6 +68,7 @@ fn check_running(world: &World) -> Result<(), TestCaseError> {
             prop_assert!(*held <= node.inventory.memory_bytes.0, "memory given twice");
         }
     }
+    cores::check(world)?;
     shares::check_devices(world)
 }
 
@@ -126,6 +128,8 @@ struct Story {
     shares: bool,
     /// Most jobs ask for shares of GPUs.
     divides: bool,
+    /// Cores have two threads.
+    threads: bool,
     /// Jobs preempt others, and what that costs is not looked at.
     is_preempted: bool,
 }
@@ -147,6 +151,7 @@ impl Story {
             cohort: None,
             shares: false,
             divides: false,
+            threads: false,
             is_preempted: false,
         }
     }
@@ -155,9 +160,15 @@ impl Story {
     fn divided(mut self) -> Story {
         self.divides = true;
         self.world.nodes.values_mut().for_each(shares::divide);
-        for node in self.world.nodes.values().cloned().collect::<Vec<_>>() {
-            self.tell(Event::Node(Box::new(node)));
-        }
+        cores::nodes(&self.world).into_iter().for_each(|event| self.tell(event));
+        self
+    }
+
+    /// Its cores have two threads.
+    fn threaded(mut self) -> Story {
+        self.threads = true;
+        self.world.nodes.values_mut().for_each(cores::pair);
+        cores::nodes(&self.world).into_iter().for_each(|event| self.tell(event));
         self
     }
 
@@ -209,6 +220,9 @@ impl Story {
                 }
                 if self.divides {
                     job = shares::asked_by(job);
+                }
+                if self.threads {
+                    job = cores::asked_by(job);
                 }
                 if (self.preempts.is_some() || self.is_preempted) && job.id.0 % 3 == 0 {
                     job.qos = world::name("high");

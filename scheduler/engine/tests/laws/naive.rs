@@ -11,6 +11,7 @@ use berth_model::{JobId, NodeName};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::constraints;
+use crate::cores;
 use crate::licenses::{self, Taken};
 use crate::shares;
 use crate::world::{World, at, taken};
@@ -49,9 +50,9 @@ pub fn need(job: &JobSnapshot, node: &Node) -> Option<Amount> {
         GpuDemand::Share(share) if shares::capacity(node, share) < share.count => return None,
         _ => 0,
     };
-    let cpus = u64::from(job.shape.cpus_per_task);
+    let (cpus, used) = cores::cpus(job, node)?;
     let MemoryDemand::PerCpu(per_cpu) = job.shape.memory else { unreachable!("jobs here ask by CPU") };
-    let need = [cpus, cpus * per_cpu.0, gpus];
+    let need = [cpus, used * per_cpu.0, gpus];
     let fits = (0..3).all(|i| need[i] <= total(node)[i]);
     let [cpus, memory, gpus] = total(node);
     fits.then_some(if job.shape.exclusive { [cpus, memory.min(cpus * per_cpu.0), gpus] } else { need })

@@ -236,5 +236,5 @@ pub fn taken(node: &Node, allocation: &NodeAllocation) -> (u64, u64, BTreeMap<St
     for gpu in node.inventory.gpus.iter().filter(|gpu| is_whole(&gpu.index)) {
         *gpus.entry(gpu.kind.clone()).or_insert(0) += 1;
     }
-    (allocation.cpus.len() as u64, allocation.memory_bytes.0, gpus)
+    ((allocation.cpus.len() + allocation.idle_cpus.len()) as u64, allocation.memory_bytes.0, gpus)
 }
