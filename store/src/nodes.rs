@@ -86,7 +86,7 @@ const SELECT: &str = "select n.name, n.inventory, n.features, n.weight, n.provid
         coalesce(u.cpus, 0)::bigint as allocated_cpus, coalesce(u.memory, 0)::bigint as allocated_memory,
         coalesce(g.gpus, '{}') as allocated_gpus, coalesce(u.shares, '{}') as allocated_shares, coalesce(u.jobs, '{}') as jobs, coalesce(u.completing, 0)::bigint as completing
      from nodes n left join node_contacts c on c.node = n.name
-     left join lateral (select sum(jsonb_array_length(allocation->'cpus')) as cpus, sum((allocation->>'memory_bytes')::bigint) as memory,
+     left join lateral (select sum(jsonb_array_length(allocation->'cpus') + coalesce(jsonb_array_length(allocation->'idle_cpus'), 0)) as cpus, sum((allocation->>'memory_bytes')::bigint) as memory,
              array_agg(job_id order by job_id) as jobs, array_agg(allocation->>'share') filter (where allocation->>'share' is not null) as shares, count(*) filter (where phase = 'stop') as completing from assignments a where a.node = n.name) u on true
      left join lateral (select array_agg(distinct x::bigint order by x::bigint) as gpus from assignments a, jsonb_array_elements_text(a.allocation->'gpus') x
              where a.node = n.name) g on true";

@@ -336,7 +336,7 @@ impl Db {
         let sizes: std::collections::BTreeMap<String, (i64, i64)> =
             sizes.into_iter().map(|(name, cpus, gpus)| (name, (cpus, gpus))).collect();
         let used: Vec<(String, i64, i64, i64)> = sqlx::query_as(
-            "select a.reservation, count(distinct s.node), coalesce(sum(jsonb_array_length(s.allocation->'cpus')), 0)::bigint,
+            "select a.reservation, count(distinct s.node), coalesce(sum(jsonb_array_length(s.allocation->'cpus') + coalesce(jsonb_array_length(s.allocation->'idle_cpus'), 0)), 0)::bigint,
                  coalesce(sum(jsonb_array_length(s.allocation->'gpus')), 0)::bigint
              from attempts a join assignments s on s.job_id = a.job_id and s.attempt = a.attempt
              where a.reservation is not null and a.ended_at is null group by 1",

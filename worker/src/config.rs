@@ -51,6 +51,8 @@ pub struct Declared {
     /// Number of CPUs; more than the machine has are taken at their word, and steps are then not bound to CPUs.
     pub cpus: Option<u32>,
     pub memory: Option<Bytes>,
+    /// Threads of each core: jobs get whole cores. 1: they get CPUs one by one.
+    pub threads_per_core: Option<u32>,
     /// `type:count`, as in `h100:8`.
     pub gpus: Option<berth_model::resources::Gpus>,
     /// How GPUs, declared or found, may be shared.

@@ -27,6 +27,10 @@ pub struct DeclareNode {
     pub name: NodeName,
     #[schema(minimum = 1, maximum = 65536)]
     pub cpus: u32,
+    /// Threads of each core: jobs get whole cores.
+    #[serde(default = "one_thread")]
+    #[schema(minimum = 1, maximum = 64)]
+    pub threads_per_core: u32,
     pub memory_bytes: Bytes,
     /// By type; each with its type.
     #[serde(default)]
@@ -69,6 +73,10 @@ pub struct RebootNode {
     pub stays_down: bool,
 }
 
+fn one_thread() -> u32 {
+    1
+}
+
 pub fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(declare))
@@ -86,6 +94,10 @@ async fn declare(State(app): State<App>, caller: Caller, Body(body): Body<Declar
     let fault = |field: &str, detail: String, help: &str| Err(Fault::new("invalid_inventory", field, detail, help).into());
     if !(1..=65_536).contains(&body.cpus) {
         return fault("cpus", format!("{} CPUs", body.cpus), "use 1 to 65536");
+    }
+    if !(1..=64).contains(&body.threads_per_core) || !body.cpus.is_multiple_of(body.threads_per_core) {
+        let found = format!("{} CPUs of {} threads a core", body.cpus, body.threads_per_core);
+        return fault("threads_per_core", found, "use 1 to 64, of which cpus is a multiple; for example 64 CPUs and 2 threads");
     }
     if body.memory_bytes.0 == 0 || body.memory_bytes.0 > 1 << 50 {
         return fault("memory_bytes", format!("{} bytes of memory", body.memory_bytes.0), "use at least 1 byte, and at most 1 PiB");
@@ -126,11 +138,14 @@ fn inventory(node: &DeclareNode) -> Inventory {
         numa: Some(0),
         fault: None,
     };
+    let cpus: Vec<u32> = (0..node.cpus).collect();
+    let cores = cpus.chunks(node.threads_per_core.max(1) as usize).map(<[u32]>::to_vec).collect();
     Inventory {
         cpus: (0..node.cpus).collect(),
         numa: vec![NumaNode { id: 0, cpus: (0..node.cpus).collect() }],
         sockets: 1,
-        threads_per_core: 1,
+        threads_per_core: node.threads_per_core,
+        cores: if node.threads_per_core > 1 { cores } else { Vec::new() },
         memory_bytes: node.memory_bytes,
         gpus: (0..).zip(kinds).map(gpu).collect(),
         gpu_shares: BTreeMap::new(),

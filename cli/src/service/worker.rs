@@ -42,6 +42,9 @@ pub struct NodeArgs {
     /// CPUs to offer in place of those found.
     #[arg(long, env = "BERTH_NODE_CPUS", value_name = "COUNT")]
     pub node_cpus: Option<u32>,
+    /// Threads of each core: jobs get whole cores. 1: CPUs one by one [default: as found].
+    #[arg(long, env = "BERTH_NODE_THREADS_PER_CORE", value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub node_threads_per_core: Option<u32>,
     /// Memory to offer in place of what was found: 64GiB.
     #[arg(long, env = "BERTH_NODE_MEMORY", value_name = "SIZE")]
     pub node_memory: Option<Bytes>,
@@ -125,7 +128,13 @@ impl NodeArgs {
             join_token,
             state_dir,
             features: self.node_features.into_iter().filter(|f| !f.is_empty()).collect(),
-            declared: Declared { cpus: self.node_cpus, memory: self.node_memory, gpus: self.node_gpus, shares: self.node_gres },
+            declared: Declared {
+                cpus: self.node_cpus,
+                memory: self.node_memory,
+                threads_per_core: self.node_threads_per_core,
+                gpus: self.node_gpus,
+                shares: self.node_gres,
+            },
             engine_shim: vec![binary.display().to_string(), "shim".to_owned()],
             driver: self.driver,
             nvml_library: self.nvml_library,

@@ -237,6 +237,9 @@ pub enum NodesCommand {
         nodes: Vec<String>,
         #[arg(long)]
         cpus: u32,
+        /// Threads of each core: jobs get whole cores.
+        #[arg(long, default_value_t = 1)]
+        threads_per_core: u32,
         #[arg(long, value_name = "SIZE")]
         memory: berth_model::Bytes,
         /// type:count, several separated by commas.

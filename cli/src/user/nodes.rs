@@ -11,9 +11,9 @@ use super::control::tell_each;
 
 pub async fn change(client: &Client, command: NodesCommand) -> anyhow::Result<ExitCode> {
     match command {
-        NodesCommand::Create { nodes, cpus, memory, gpus, gres, features, weight } => {
+        NodesCommand::Create { nodes, cpus, threads_per_core, memory, gpus, gres, features, weight } => {
             let declare = async |name: &NodeName| {
-                let node = json!({ "name": name, "cpus": cpus, "memory_bytes": memory, "gpus": gpus, "gres": gres, "features": features, "weight": weight });
+                let node = json!({ "name": name, "cpus": cpus, "threads_per_core": threads_per_core, "memory_bytes": memory, "gpus": gpus, "gres": gres, "features": features, "weight": weight });
                 client.post("/v1/nodes", &node, None).await.map_err(|error| format!("{error:#}"))
             };
             Ok(tell_each("Node", &expand(&nodes)?, "is declared: it is powered up when a job needs it", declare).await)

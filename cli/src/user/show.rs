@@ -140,6 +140,13 @@ fn print_node(node: &Value) {
         ("State", if flags.is_empty() { text(node, "state") } else { format!("{}, {flags}", text(node, "state")) }),
         ("Reason", text(node, "reason")),
         ("CPUs", format!("{} of {} in use", text(node, "allocated_cpus"), inventory["cpus"].as_array().map_or(0, Vec::len))),
+        (
+            "Cores",
+            inventory["cores"]
+                .as_array()
+                .map(|cores| format!("{} of {} threads", cores.len(), inventory["threads_per_core"]))
+                .unwrap_or_default(),
+        ),
         ("Memory", format!("{} of {} in use", bytes(&node["allocated_memory_bytes"]), bytes(&inventory["memory_bytes"]))),
         ("GPUs", gpus(node)),
         ("GPU faults", faults(inventory)),

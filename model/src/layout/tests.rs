@@ -10,7 +10,7 @@ fn node(name: &str, cpus: u32, gpus: u32, tasks: u32) -> NodeAllocation {
         memory_bytes: Bytes(64 * GIB),
         gpus: (0..gpus).collect(),
         share: None,
-            idle_cpus: Vec::new(),
+        idle_cpus: Vec::new(),
         tasks,
     }
 }

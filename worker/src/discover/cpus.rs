@@ -11,6 +11,8 @@ pub struct Cpus {
     pub numa: Vec<NumaNode>,
     pub sockets: u32,
     pub threads_per_core: u32,
+    /// The CPUs of each core, of those that we may use.
+    pub cores: Vec<Vec<u32>>,
 }
 
 pub fn find() -> Cpus {
@@ -28,10 +30,14 @@ fn find_in(system: &Path, allowed: &BTreeSet<u32>) -> Cpus {
     let read = |path: &str| fs::read_to_string(system.join(path)).ok();
     let mut sockets = BTreeSet::new();
     let mut threads_per_core = 1;
+    let mut cores = BTreeSet::new();
     for id in allowed {
         sockets.extend(read(&format!("cpu/cpu{id}/topology/physical_package_id")).map(|s| s.trim().to_owned()));
-        let siblings = read(&format!("cpu/cpu{id}/topology/thread_siblings_list")).map_or(1, |s| parse_list(&s).len());
-        threads_per_core = threads_per_core.max(siblings as u32);
+        // The newer name of the two comes first.
+        let names = ["core_cpus_list", "thread_siblings_list"].map(|name| format!("cpu/cpu{id}/topology/{name}"));
+        let siblings = names.iter().find_map(|name| read(name)).map(|list| parse_list(&list)).unwrap_or_else(|| BTreeSet::from([*id]));
+        threads_per_core = threads_per_core.max(siblings.len() as u32);
+        cores.insert(siblings.intersection(allowed).copied().collect::<Vec<u32>>());
     }
     let mut numa: Vec<NumaNode> = read("node/online")
         .map(|s| parse_list(&s))
@@ -46,7 +52,13 @@ fn find_in(system: &Path, allowed: &BTreeSet<u32>) -> Cpus {
     if on_numa != *allowed {
         numa = vec![NumaNode { id: 0, cpus: allowed.iter().copied().collect() }];
     }
-    Cpus { ids: allowed.iter().copied().collect(), numa, sockets: sockets.len().max(1) as u32, threads_per_core }
+    Cpus {
+        ids: allowed.iter().copied().collect(),
+        numa,
+        sockets: sockets.len().max(1) as u32,
+        threads_per_core,
+        cores: cores.into_iter().collect(),
+    }
 }
 
 /// The kernel's list form: `0-3,8`.
@@ -83,6 +95,7 @@ mod tests {
         let all = find_in(dir.path(), &(0..8).collect());
         assert_eq!((all.sockets, all.threads_per_core, all.numa.len()), (2, 2, 2));
         assert_eq!(all.numa[1].cpus, [2, 3, 6, 7]);
+        assert_eq!(all.cores, [[0, 4], [1, 5], [2, 6], [3, 7]]);
         // A container with CPUs of one socket only.
         let some = find_in(dir.path(), &BTreeSet::from([1, 5]));
         assert_eq!((some.ids, some.sockets, some.numa.len()), (vec![1, 5], 1, 1));

@@ -42,6 +42,7 @@ pub fn discover(declared: &Declared, nvml: Option<&Path>) -> Machine {
     } else {
         vec![NumaNode { id: 0, cpus: cpus.clone() }]
     };
+    let cores = cores(declared.threads_per_core, &cpus, if can_bind { &found.cores } else { &[] });
     let (mut gpus, devices) = match &declared.gpus {
         Some(gpus) => (declared_gpus(gpus.kind.as_deref().unwrap_or("gpu"), gpus.count), None),
         None => find_gpus(nvml),
@@ -67,13 +68,34 @@ pub fn discover(declared: &Declared, nvml: Option<&Path>) -> Machine {
         cpus,
         numa,
         sockets: found.sockets,
-        threads_per_core: found.threads_per_core,
+        threads_per_core: cores.first().map_or(if can_bind { found.threads_per_core } else { 1 }, |core| core.len() as u32),
+        cores,
         memory_bytes: declared.memory.unwrap_or_else(memory),
         gpus,
         gpu_shares: BTreeMap::new(),
         facts,
     };
     Machine { inventory, can_bind, device_nodes, devices }
+}
+
+/// The CPUs of each core, if they are told apart: as found, or else as declared, neighbours together.
+fn cores(declared: Option<u32>, cpus: &[u32], found: &[Vec<u32>]) -> Vec<Vec<u32>> {
+    let usable = |core: &Vec<u32>| core.iter().copied().filter(|cpu| cpus.contains(cpu)).collect::<Vec<u32>>();
+    let found: Vec<Vec<u32>> = found.iter().map(usable).filter(|core| !core.is_empty()).collect();
+    let are_alike = |threads: usize| threads > 1 && !found.is_empty() && found.iter().all(|core| core.len() == threads);
+    let first = found.first().map_or(1, Vec::len);
+    match declared.map(|threads| threads as usize) {
+        None if are_alike(first) => found,
+        None => {
+            if found.iter().any(|core| core.len() > 1) {
+                tracing::warn!("cores have different numbers of threads that jobs may use: jobs get CPUs one by one, and may share cores");
+            }
+            Vec::new()
+        }
+        Some(0 | 1) => Vec::new(),
+        Some(threads) if are_alike(threads) => found,
+        Some(threads) => cpus.chunks_exact(threads).map(<[u32]>::to_vec).collect(),
+    }
 }
 
 /// Takes over how the machine's GPUs may be shared. `Err`: a declaration that does not fit them.
@@ -135,14 +157,28 @@ mod tests {
         assert!(!found.cpus.is_empty() && found.memory_bytes.0 > 64 << 20 && found.threads_per_core >= 1);
         let on_numa: usize = found.numa.iter().map(|n| n.cpus.len()).sum();
         assert_eq!(on_numa, found.cpus.len());
-        let declared = Declared { cpus: Some(1000), memory: Some(Bytes(5)), gpus: Some("h100:3".parse().unwrap()), shares: Vec::new() };
+        let declared = Declared { cpus: Some(1000), memory: Some(Bytes(5)), gpus: Some("h100:3".parse().unwrap()), ..Declared::default() };
         let machine = discover(&declared, None);
         assert!(!machine.can_bind);
         assert_eq!((machine.inventory.cpus.len(), machine.inventory.memory_bytes, machine.inventory.gpus.len()), (1000, Bytes(5), 3));
         assert_eq!(machine.inventory.gpus[2].kind, "h100");
+        assert!(machine.inventory.cores.is_empty());
         let mut inventory = machine.inventory;
         declare_shares(&mut inventory, &["shard:24".parse().unwrap(), "mps:100+100+50".parse().unwrap()]).unwrap();
         assert_eq!((inventory.shares_of(ShareKind::Shard, 1), inventory.shares_of(ShareKind::Mps, 2)), (8, 50));
         assert!(declare_shares(&mut inventory, &["mps:100+100".parse().unwrap()]).unwrap_err().contains("3 GPUs"));
+    }
+
+    #[test]
+    fn cores_are_those_found_or_declared() {
+        let cpus = [0, 1, 2, 3];
+        let paired = [vec![0, 2], vec![1, 3]];
+        assert_eq!(cores(None, &cpus, &paired), paired);
+        assert_eq!(cores(Some(2), &cpus, &paired), paired);
+        assert_eq!(cores(Some(2), &cpus, &[]), [[0, 1], [2, 3]], "nothing is known of them");
+        // One by one: if that was declared, where cores have one thread, and where they differ.
+        assert!(cores(Some(1), &cpus, &paired).is_empty());
+        assert!(cores(None, &cpus, &cpus.map(|cpu| vec![cpu])).is_empty());
+        assert!(cores(None, &cpus[..3], &paired).is_empty());
     }
 }

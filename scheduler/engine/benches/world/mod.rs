@@ -176,7 +176,7 @@ pub fn running_jobs(nodes: u32, first_id: u64) -> Vec<JobSnapshot> {
                 memory_bytes: Bytes(u64::from(gpus) * 128 * GIB),
                 gpus: (0..gpus).collect(),
                 share: None,
-            idle_cpus: Vec::new(),
+                idle_cpus: Vec::new(),
                 tasks: gpus,
             };
             let end = now() + SignedDuration::from_secs(60 + (mix(id) % 86_400) as i64);
