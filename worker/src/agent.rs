@@ -87,7 +87,9 @@ pub async fn run(config: WorkerConfig, mut stopping: watch::Receiver<bool>) -> R
     }
     let jobs = jobs.canonicalize().map_err(io("the state directory"))?;
     let mut machine = discover::discover(&config.declared, config.nvml_library.as_deref());
-    if let Some(threads) = config.declared.threads_per_core.filter(|threads| machine.inventory.cpus.len() % *threads as usize != 0) {
+    if let Some(threads) =
+        config.declared.threads_per_core.filter(|threads| !machine.inventory.cpus.len().is_multiple_of(*threads as usize))
+    {
         let cpus = machine.inventory.cpus.len();
         return Err(WorkerError::Config(format!("{cpus} CPUs are no whole number of cores of {threads} threads")));
     }

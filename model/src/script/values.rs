@@ -175,8 +175,11 @@ fn split_outside_quotes(text: &str) -> Vec<String> {
     items
 }
 
-/// `--extra-node-info=2:32:1`: sockets of a node, cores of each, threads of each core; `*` where one is all the same.
-pub(super) fn sockets(text: &str) -> Result<(Option<u32>, Option<u32>, Option<u32>), Flaw> {
+/// Sockets of a node, cores of each, threads of each core.
+type Built = (Option<u32>, Option<u32>, Option<u32>);
+
+/// `--extra-node-info=2:32:1`; `*` where one is all the same.
+pub(super) fn sockets(text: &str) -> Result<Built, Flaw> {
     let part = |text: &str| if text == "*" { Ok(None) } else { count(text).map(Some) };
     match text.split(':').collect::<Vec<_>>().as_slice() {
         [sockets] => Ok((part(sockets)?, None, None)),

@@ -1,6 +1,6 @@
 //! Fleets and queues by arithmetic instead of chance: the number decides.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use berth_engine::Engine;
 use berth_model::association::{Association, AssociationKey, Limits, Terms};

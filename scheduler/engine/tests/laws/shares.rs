@@ -33,8 +33,8 @@ pub fn divide(node: &mut Node) {
 /// Most jobs ask for a share in place of whole GPUs.
 pub fn asked_by(mut job: JobSnapshot) -> JobSnapshot {
     let number = job.id.0;
-    if number % 4 != 0 && !job.shape.exclusive {
-        let text = if number % 5 == 0 { format!("mps:{}", 10 + number % 70) } else { format!("shard:{}", 1 + number % 4) };
+    if !number.is_multiple_of(4) && !job.shape.exclusive {
+        let text = if number.is_multiple_of(5) { format!("mps:{}", 10 + number % 70) } else { format!("shard:{}", 1 + number % 4) };
         job.shape.gpus = GpuDemand::Share(text.parse().unwrap());
     }
     job
