@@ -440,6 +440,7 @@ pub struct Inventory {
     pub gpus: Vec<Gpu>,
     /// How its GPUs may be shared: by the way of sharing and the GPU's index, into how many shares.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, BTreeMap<String, u32>>))]
     pub gpu_shares: BTreeMap<ShareKind, SharesOfGpus>,
     /// Facts for people: kernel, cgroup layout, runtime, driver version.
     pub facts: BTreeMap<String, String>,

@@ -659,9 +659,15 @@ type DeclareNode struct {
 	// Gpus By type; each with its type.
 	Gpus *[]Gpus `json:"gpus,omitempty"`
 
+	// Gres How its GPUs may be shared: `shard:64` or `mps:800` over all of them, `mps:1300+1200` each by itself.
+	Gres *[]string `json:"gres,omitempty"`
+
 	// MemoryBytes Bytes. Text such as "80GiB" is accepted on input too.
 	MemoryBytes Bytes    `json:"memory_bytes"`
 	Name        NodeName `json:"name"`
+
+	// ThreadsPerCore Threads of each core: jobs get whole cores.
+	ThreadsPerCore *int32 `json:"threads_per_core,omitempty"`
 
 	// Weight Lower is filled first; 1 if absent.
 	Weight *int32 `json:"weight,omitempty"`
@@ -796,12 +802,18 @@ type ImpossibleLimit string
 
 // Inventory What a node has, as its worker found it.
 type Inventory struct {
+	// Cores The CPUs of each core. A job gets whole ones. Empty: a job may get any CPU by itself.
+	Cores *[][]int32 `json:"cores,omitempty"`
+
 	// Cpus Ids of the logical CPUs that jobs may use.
 	Cpus *[]int32 `json:"cpus,omitempty"`
 
 	// Facts Facts for people: kernel, cgroup layout, runtime, driver version.
 	Facts *map[string]string `json:"facts,omitempty"`
-	Gpus  *[]Gpu             `json:"gpus,omitempty"`
+
+	// GpuShares How its GPUs may be shared: by the way of sharing and the GPU's index, into how many shares.
+	GpuShares *map[string]map[string]int32 `json:"gpu_shares,omitempty"`
+	Gpus      *[]Gpu                       `json:"gpus,omitempty"`
 
 	// MemoryBytes Bytes of memory that jobs may use.
 	MemoryBytes    *Bytes      `json:"memory_bytes,omitempty"`
@@ -1162,6 +1174,9 @@ type Node struct {
 	AllocatedGpus        []int32 `json:"allocated_gpus"`
 	AllocatedMemoryBytes int64   `json:"allocated_memory_bytes"`
 
+	// AllocatedShares Of GPUs that are shared: how many shares jobs hold, by `shard` and `mps`.
+	AllocatedShares *map[string]int64 `json:"allocated_shares,omitempty"`
+
 	// ClockSkewMs The node's clock minus the service's, in milliseconds.
 	ClockSkewMs int64    `json:"clock_skew_ms"`
 	Drivers     []string `json:"drivers"`
@@ -1200,15 +1215,19 @@ type Node struct {
 
 // NodeAllocation What one node gives to one attempt. Exact: CPU ids and GPU indices, not counts.
 type NodeAllocation struct {
-	// Cpus Logical CPU ids.
+	// Cpus Logical CPU ids, core by core where a job has whole cores.
 	Cpus []int32 `json:"cpus"`
 
 	// Gpus GPU indices on the node.
 	Gpus []int32 `json:"gpus"`
 
+	// IdleCpus CPUs of its cores that it leaves idle. It holds them and is charged for them.
+	IdleCpus *[]int32 `json:"idle_cpus,omitempty"`
+
 	// MemoryBytes Bytes. Text such as "80GiB" is accepted on input too.
-	MemoryBytes Bytes    `json:"memory_bytes"`
-	Node        NodeName `json:"node"`
+	MemoryBytes Bytes      `json:"memory_bytes"`
+	Node        NodeName   `json:"node"`
+	Share       *SharedGpu `json:"share,omitempty"`
 
 	// Tasks Tasks of the job's own command (or of `srun` without a count) that run here.
 	Tasks int32 `json:"tasks"`
@@ -1899,10 +1918,11 @@ type ResourceRequest struct {
 	Exclusive *bool `json:"exclusive,omitempty"`
 
 	// ExclusiveUser Nodes shared with nobody but jobs of the same user that ask for this too. The job holds what it asks for.
-	ExclusiveUser *bool `json:"exclusive_user,omitempty"`
-	Gpus          *Gpus `json:"gpus,omitempty"`
-	GpusPerNode   *Gpus `json:"gpus_per_node,omitempty"`
-	GpusPerTask   *Gpus `json:"gpus_per_task,omitempty"`
+	ExclusiveUser *bool      `json:"exclusive_user,omitempty"`
+	GpuShare      *SharedGpu `json:"gpu_share,omitempty"`
+	Gpus          *Gpus      `json:"gpus,omitempty"`
+	GpusPerNode   *Gpus      `json:"gpus_per_node,omitempty"`
+	GpusPerTask   *Gpus      `json:"gpus_per_task,omitempty"`
 
 	// MaxNodes With it, `nodes` is the least and this the most; absent: exactly `nodes`.
 	MaxNodes           *int32 `json:"max_nodes,omitempty"`
@@ -1916,7 +1936,13 @@ type ResourceRequest struct {
 	// SocketsPerNode Only nodes that have so many sockets at least.
 	SocketsPerNode *int32 `json:"sockets_per_node,omitempty"`
 	Tasks          *int32 `json:"tasks,omitempty"`
-	TasksPerNode   *int32 `json:"tasks_per_node,omitempty"`
+
+	// TasksPerCore No more tasks on each core.
+	TasksPerCore *int32 `json:"tasks_per_core,omitempty"`
+	TasksPerNode *int32 `json:"tasks_per_node,omitempty"`
+
+	// ThreadsPerCore Only nodes whose cores have so many threads at least, and of each core no more of them are used. The job has whole cores all the same.
+	ThreadsPerCore *int32 `json:"threads_per_core,omitempty"`
 }
 
 // Share One line of the share tree, in the order of a walk from the root.
@@ -1946,6 +1972,9 @@ type Share struct {
 	Tenant   Name    `json:"tenant"`
 	User     *Name   `json:"user,omitempty"`
 }
+
+// SharedGpu A share of one GPU: shard:2, mps:50, or of a type, shard:h100:2.
+type SharedGpu = string
 
 // Shares The tree, parents before their children.
 type Shares struct {

@@ -31,6 +31,10 @@ from .hold import Hold
 from .impossible_limit import ImpossibleLimit
 from .inventory import Inventory
 from .inventory_facts import InventoryFacts
+from .inventory_gpu_shares import InventoryGpuShares
+from .inventory_gpu_shares_additional_property import (
+    InventoryGpuSharesAdditionalProperty,
+)
 from .job import Job
 from .job_detail import JobDetail
 from .job_event import JobEvent
@@ -57,6 +61,7 @@ from .mount_spec import MountSpec
 from .named_policy import NamedPolicy
 from .network import Network
 from .node import Node
+from .node_allocated_shares import NodeAllocatedShares
 from .node_allocation import NodeAllocation
 from .node_state import NodeState
 from .numa_node import NumaNode
@@ -182,6 +187,8 @@ __all__ = (
     "ImpossibleLimit",
     "Inventory",
     "InventoryFacts",
+    "InventoryGpuShares",
+    "InventoryGpuSharesAdditionalProperty",
     "Job",
     "JobDetail",
     "JobEvent",
@@ -208,6 +215,7 @@ __all__ = (
     "NamedPolicy",
     "Network",
     "Node",
+    "NodeAllocatedShares",
     "NodeAllocation",
     "NodeState",
     "NumaNode",

@@ -23,7 +23,10 @@ class DeclareNode:
             name (str):
             cpus (int):
             memory_bytes (int): Bytes. Text such as "80GiB" is accepted on input too.
+            threads_per_core (int | Unset): Threads of each core: jobs get whole cores.
             gpus (list[Gpus] | Unset): By type; each with its type.
+            gres (list[str] | Unset): How its GPUs may be shared: `shard:64` or `mps:800` over all of them, `mps:1300+1200`
+                each by itself.
             features (list[str] | Unset):
             weight (int | Unset): Lower is filled first; 1 if absent.
     """
@@ -31,7 +34,9 @@ class DeclareNode:
     name: str
     cpus: int
     memory_bytes: int
+    threads_per_core: int | Unset = UNSET
     gpus: list[Gpus] | Unset = UNSET
+    gres: list[str] | Unset = UNSET
     features: list[str] | Unset = UNSET
     weight: int | Unset = UNSET
 
@@ -42,12 +47,18 @@ class DeclareNode:
 
         memory_bytes = self.memory_bytes
 
+        threads_per_core = self.threads_per_core
+
         gpus: list[dict[str, Any]] | Unset = UNSET
         if not isinstance(self.gpus, Unset):
             gpus = []
             for gpus_item_data in self.gpus:
                 gpus_item = gpus_item_data.to_dict()
                 gpus.append(gpus_item)
+
+        gres: list[str] | Unset = UNSET
+        if not isinstance(self.gres, Unset):
+            gres = self.gres
 
         features: list[str] | Unset = UNSET
         if not isinstance(self.features, Unset):
@@ -64,8 +75,12 @@ class DeclareNode:
                 "memory_bytes": memory_bytes,
             }
         )
+        if threads_per_core is not UNSET:
+            field_dict["threads_per_core"] = threads_per_core
         if gpus is not UNSET:
             field_dict["gpus"] = gpus
+        if gres is not UNSET:
+            field_dict["gres"] = gres
         if features is not UNSET:
             field_dict["features"] = features
         if weight is not UNSET:
@@ -84,6 +99,8 @@ class DeclareNode:
 
         memory_bytes = d.pop("memory_bytes")
 
+        threads_per_core = d.pop("threads_per_core", UNSET)
+
         _gpus = d.pop("gpus", UNSET)
         gpus: list[Gpus] | Unset = UNSET
         if _gpus is not UNSET:
@@ -93,6 +110,8 @@ class DeclareNode:
 
                 gpus.append(gpus_item)
 
+        gres = cast(list[str], d.pop("gres", UNSET))
+
         features = cast(list[str], d.pop("features", UNSET))
 
         weight = d.pop("weight", UNSET)
@@ -101,7 +120,9 @@ class DeclareNode:
             name=name,
             cpus=cpus,
             memory_bytes=memory_bytes,
+            threads_per_core=threads_per_core,
             gpus=gpus,
+            gres=gres,
             features=features,
             weight=weight,
         )

@@ -11,6 +11,7 @@ from ..types import UNSET, Unset
 if TYPE_CHECKING:
     from ..models.gpu import Gpu
     from ..models.inventory_facts import InventoryFacts
+    from ..models.inventory_gpu_shares import InventoryGpuShares
     from ..models.numa_node import NumaNode
 
 
@@ -26,8 +27,12 @@ class Inventory:
         numa (list[NumaNode] | Unset):
         sockets (int | Unset):  Default: 0.
         threads_per_core (int | Unset):  Default: 0.
+        cores (list[list[int]] | Unset): The CPUs of each core. A job gets whole ones. Empty: a job may get any CPU by
+            itself.
         memory_bytes (int | Unset): Bytes. Text such as "80GiB" is accepted on input too.
         gpus (list[Gpu] | Unset):
+        gpu_shares (InventoryGpuShares | Unset): How its GPUs may be shared: by the way of sharing and the GPU's index,
+            into how many shares.
         facts (InventoryFacts | Unset): Facts for people: kernel, cgroup layout, runtime, driver version.
     """
 
@@ -35,8 +40,10 @@ class Inventory:
     numa: list[NumaNode] | Unset = UNSET
     sockets: int | Unset = 0
     threads_per_core: int | Unset = 0
+    cores: list[list[int]] | Unset = UNSET
     memory_bytes: int | Unset = UNSET
     gpus: list[Gpu] | Unset = UNSET
+    gpu_shares: InventoryGpuShares | Unset = UNSET
     facts: InventoryFacts | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -56,6 +63,14 @@ class Inventory:
 
         threads_per_core = self.threads_per_core
 
+        cores: list[list[int]] | Unset = UNSET
+        if not isinstance(self.cores, Unset):
+            cores = []
+            for cores_item_data in self.cores:
+                cores_item = cores_item_data
+
+                cores.append(cores_item)
+
         memory_bytes = self.memory_bytes
 
         gpus: list[dict[str, Any]] | Unset = UNSET
@@ -64,6 +79,10 @@ class Inventory:
             for gpus_item_data in self.gpus:
                 gpus_item = gpus_item_data.to_dict()
                 gpus.append(gpus_item)
+
+        gpu_shares: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.gpu_shares, Unset):
+            gpu_shares = self.gpu_shares.to_dict()
 
         facts: dict[str, Any] | Unset = UNSET
         if not isinstance(self.facts, Unset):
@@ -80,10 +99,14 @@ class Inventory:
             field_dict["sockets"] = sockets
         if threads_per_core is not UNSET:
             field_dict["threads_per_core"] = threads_per_core
+        if cores is not UNSET:
+            field_dict["cores"] = cores
         if memory_bytes is not UNSET:
             field_dict["memory_bytes"] = memory_bytes
         if gpus is not UNSET:
             field_dict["gpus"] = gpus
+        if gpu_shares is not UNSET:
+            field_dict["gpu_shares"] = gpu_shares
         if facts is not UNSET:
             field_dict["facts"] = facts
 
@@ -93,6 +116,7 @@ class Inventory:
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.gpu import Gpu  # noqa: PLC0415
         from ..models.inventory_facts import InventoryFacts  # noqa: PLC0415
+        from ..models.inventory_gpu_shares import InventoryGpuShares  # noqa: PLC0415
         from ..models.numa_node import NumaNode  # noqa: PLC0415
 
         d = dict(src_dict)
@@ -111,6 +135,15 @@ class Inventory:
 
         threads_per_core = d.pop("threads_per_core", UNSET)
 
+        _cores = d.pop("cores", UNSET)
+        cores: list[list[int]] | Unset = UNSET
+        if _cores is not UNSET:
+            cores = []
+            for cores_item_data in _cores:
+                cores_item = cast(list[int], cores_item_data)
+
+                cores.append(cores_item)
+
         memory_bytes = d.pop("memory_bytes", UNSET)
 
         _gpus = d.pop("gpus", UNSET)
@@ -121,6 +154,13 @@ class Inventory:
                 gpus_item = Gpu.from_dict(gpus_item_data)
 
                 gpus.append(gpus_item)
+
+        _gpu_shares = d.pop("gpu_shares", UNSET)
+        gpu_shares: InventoryGpuShares | Unset
+        if isinstance(_gpu_shares, Unset):
+            gpu_shares = UNSET
+        else:
+            gpu_shares = InventoryGpuShares.from_dict(_gpu_shares)
 
         _facts = d.pop("facts", UNSET)
         facts: InventoryFacts | Unset
@@ -134,8 +174,10 @@ class Inventory:
             numa=numa,
             sockets=sockets,
             threads_per_core=threads_per_core,
+            cores=cores,
             memory_bytes=memory_bytes,
             gpus=gpus,
+            gpu_shares=gpu_shares,
             facts=facts,
         )
 

@@ -12,6 +12,7 @@ from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.inventory import Inventory
+    from ..models.node_allocated_shares import NodeAllocatedShares
 
 
 T = TypeVar("T", bound="Node")
@@ -43,6 +44,8 @@ class Node:
         registered_at (datetime.datetime):
         reservation (None | str | Unset): Reservations of it that last, as far as the caller may see them.
         reason (None | str | Unset): Why it is drained or down.
+        allocated_shares (NodeAllocatedShares | Unset): Of GPUs that are shared: how many shares jobs hold, by `shard`
+            and `mps`.
         last_seen (datetime.datetime | None | Unset):
     """
 
@@ -65,6 +68,7 @@ class Node:
     registered_at: datetime.datetime
     reservation: None | str | Unset = UNSET
     reason: None | str | Unset = UNSET
+    allocated_shares: NodeAllocatedShares | Unset = UNSET
     last_seen: datetime.datetime | None | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -115,6 +119,10 @@ class Node:
         else:
             reason = self.reason
 
+        allocated_shares: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.allocated_shares, Unset):
+            allocated_shares = self.allocated_shares.to_dict()
+
         last_seen: None | str | Unset
         if isinstance(self.last_seen, Unset):
             last_seen = UNSET
@@ -150,6 +158,8 @@ class Node:
             field_dict["reservation"] = reservation
         if reason is not UNSET:
             field_dict["reason"] = reason
+        if allocated_shares is not UNSET:
+            field_dict["allocated_shares"] = allocated_shares
         if last_seen is not UNSET:
             field_dict["last_seen"] = last_seen
 
@@ -158,6 +168,7 @@ class Node:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.inventory import Inventory  # noqa: PLC0415
+        from ..models.node_allocated_shares import NodeAllocatedShares  # noqa: PLC0415
 
         d = dict(src_dict)
         name = d.pop("name")
@@ -212,6 +223,13 @@ class Node:
 
         reason = _parse_reason(d.pop("reason", UNSET))
 
+        _allocated_shares = d.pop("allocated_shares", UNSET)
+        allocated_shares: NodeAllocatedShares | Unset
+        if isinstance(_allocated_shares, Unset):
+            allocated_shares = UNSET
+        else:
+            allocated_shares = NodeAllocatedShares.from_dict(_allocated_shares)
+
         def _parse_last_seen(data: object) -> datetime.datetime | None | Unset:
             if data is None:
                 return data
@@ -249,6 +267,7 @@ class Node:
             registered_at=registered_at,
             reservation=reservation,
             reason=reason,
+            allocated_shares=allocated_shares,
             last_seen=last_seen,
         )
 

@@ -34,11 +34,15 @@ class ResourceRequest:
             gpus (Gpus | None | Unset):
             gpus_per_node (Gpus | None | Unset):
             gpus_per_task (Gpus | None | Unset):
+            gpu_share (None | str | Unset):
             exclusive (bool | Unset): Whole nodes, shared with nobody. Default: False.
             exclusive_user (bool | Unset): Nodes shared with nobody but jobs of the same user that ask for this too. The job
                 holds what it asks for. Default: False.
             sockets_per_node (int | None | Unset): Only nodes that have so many sockets at least.
             cores_per_socket (int | None | Unset): Only nodes that have so many cores at least in each socket.
+            threads_per_core (int | None | Unset): Only nodes whose cores have so many threads at least, and of each core no
+                more of them are used. The job has whole cores all the same.
+            tasks_per_core (int | None | Unset): No more tasks on each core.
     """
 
     nodes: int | None | Unset = UNSET
@@ -52,10 +56,13 @@ class ResourceRequest:
     gpus: Gpus | None | Unset = UNSET
     gpus_per_node: Gpus | None | Unset = UNSET
     gpus_per_task: Gpus | None | Unset = UNSET
+    gpu_share: None | str | Unset = UNSET
     exclusive: bool | Unset = False
     exclusive_user: bool | Unset = False
     sockets_per_node: int | None | Unset = UNSET
     cores_per_socket: int | None | Unset = UNSET
+    threads_per_core: int | None | Unset = UNSET
+    tasks_per_core: int | None | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.gpus import Gpus  # noqa: PLC0415
@@ -132,6 +139,12 @@ class ResourceRequest:
         else:
             gpus_per_task = self.gpus_per_task
 
+        gpu_share: None | str | Unset
+        if isinstance(self.gpu_share, Unset):
+            gpu_share = UNSET
+        else:
+            gpu_share = self.gpu_share
+
         exclusive = self.exclusive
 
         exclusive_user = self.exclusive_user
@@ -147,6 +160,18 @@ class ResourceRequest:
             cores_per_socket = UNSET
         else:
             cores_per_socket = self.cores_per_socket
+
+        threads_per_core: int | None | Unset
+        if isinstance(self.threads_per_core, Unset):
+            threads_per_core = UNSET
+        else:
+            threads_per_core = self.threads_per_core
+
+        tasks_per_core: int | None | Unset
+        if isinstance(self.tasks_per_core, Unset):
+            tasks_per_core = UNSET
+        else:
+            tasks_per_core = self.tasks_per_core
 
         field_dict: dict[str, Any] = {}
 
@@ -173,6 +198,8 @@ class ResourceRequest:
             field_dict["gpus_per_node"] = gpus_per_node
         if gpus_per_task is not UNSET:
             field_dict["gpus_per_task"] = gpus_per_task
+        if gpu_share is not UNSET:
+            field_dict["gpu_share"] = gpu_share
         if exclusive is not UNSET:
             field_dict["exclusive"] = exclusive
         if exclusive_user is not UNSET:
@@ -181,6 +208,10 @@ class ResourceRequest:
             field_dict["sockets_per_node"] = sockets_per_node
         if cores_per_socket is not UNSET:
             field_dict["cores_per_socket"] = cores_per_socket
+        if threads_per_core is not UNSET:
+            field_dict["threads_per_core"] = threads_per_core
+        if tasks_per_core is not UNSET:
+            field_dict["tasks_per_core"] = tasks_per_core
 
         return field_dict
 
@@ -313,6 +344,15 @@ class ResourceRequest:
 
         gpus_per_task = _parse_gpus_per_task(d.pop("gpus_per_task", UNSET))
 
+        def _parse_gpu_share(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        gpu_share = _parse_gpu_share(d.pop("gpu_share", UNSET))
+
         exclusive = d.pop("exclusive", UNSET)
 
         exclusive_user = d.pop("exclusive_user", UNSET)
@@ -335,6 +375,24 @@ class ResourceRequest:
 
         cores_per_socket = _parse_cores_per_socket(d.pop("cores_per_socket", UNSET))
 
+        def _parse_threads_per_core(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        threads_per_core = _parse_threads_per_core(d.pop("threads_per_core", UNSET))
+
+        def _parse_tasks_per_core(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        tasks_per_core = _parse_tasks_per_core(d.pop("tasks_per_core", UNSET))
+
         resource_request = cls(
             nodes=nodes,
             max_nodes=max_nodes,
@@ -347,10 +405,13 @@ class ResourceRequest:
             gpus=gpus,
             gpus_per_node=gpus_per_node,
             gpus_per_task=gpus_per_task,
+            gpu_share=gpu_share,
             exclusive=exclusive,
             exclusive_user=exclusive_user,
             sockets_per_node=sockets_per_node,
             cores_per_socket=cores_per_socket,
+            threads_per_core=threads_per_core,
+            tasks_per_core=tasks_per_core,
         )
 
         return resource_request
