@@ -33,6 +33,20 @@ pub fn allocate(fleet: &Fleet, at: NodeIdx, need: &Amount, tasks: u32) -> NodeAl
     NodeAllocation { node: entry.node.name.clone(), cpus, memory_bytes: berth_model::Bytes(need.memory), gpus, tasks }
 }
 
+/// CPUs for a suspended job that goes on, as many as before: its old ones where they are free, else others, from beside its GPUs and old
+/// CPUs as far as they go.
+pub fn cpus_again(fleet: &Fleet, at: NodeIdx, old: &NodeAllocation) -> Vec<u32> {
+    let inventory = &fleet.nodes[at as usize].node.inventory;
+    let numa_of: BTreeMap<u32, u32> = inventory.numa.iter().flat_map(|numa| numa.cpus.iter().map(|cpu| (*cpu, numa.id))).collect();
+    let of_gpus = inventory.gpus.iter().filter(|gpu| old.gpus.contains(&gpu.index)).filter_map(|gpu| gpu.numa);
+    let near: BTreeSet<u32> = of_gpus.chain(old.cpus.iter().filter_map(|cpu| numa_of.get(cpu).copied())).collect();
+    let mut free: Vec<u32> = free_domains(fleet, at, None, false).into_values().flat_map(|domain| domain.cpus).collect();
+    free.sort_unstable_by_key(|cpu| (!old.cpus.contains(cpu), numa_of.get(cpu).is_none_or(|numa| !near.contains(numa)), *cpu));
+    free.truncate(old.cpus.len());
+    free.sort_unstable();
+    free
+}
+
 fn free_domains(fleet: &Fleet, at: NodeIdx, kind: Option<&str>, is_whole: bool) -> BTreeMap<u32, Domain> {
     let entry = &fleet.nodes[at as usize];
     let inventory = &entry.node.inventory;

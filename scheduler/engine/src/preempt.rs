@@ -15,13 +15,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use berth_model::JobId;
 use berth_model::event::JobSnapshot;
+use berth_model::preemption::PreemptMode;
 use berth_model::state::JobState;
 use berth_model::tres::TresCounts;
 
-use crate::amount::{Amount, Micros};
+use crate::amount::{Amount, Micros, NEVER};
 use crate::cohorts::Reclaim;
 use crate::fit::{Fit, Variant};
-use crate::fleet::{Fleet, Holding, NodeIdx};
+use crate::fleet::{Fleet, NodeIdx};
 use crate::profile::{Profile, first_with};
 use crate::victims::{Rules, Victim};
 use crate::views::{self, Taken};
@@ -100,6 +101,13 @@ fn candidates(ground: &Ground<'_>, job: &JobSnapshot, fit: &Fit) -> (Vec<Placed>
 /// What a running job is charged for.
 fn charged(job: &JobSnapshot) -> Option<&TresCounts> {
     Some(&job.attempt.as_ref()?.charge.tres)
+}
+
+/// What somebody holds on a node when victims have left.
+struct Left {
+    end: Micros,
+    amount: Amount,
+    via: Option<u32>,
 }
 
 struct Search<'a> {
@@ -209,13 +217,20 @@ impl Search<'_> {
         self.variant.needs[self.ground.fleet.nodes[at as usize].class as usize].as_ref()
     }
 
-    /// Who holds something when all that are gone have left: until when, and what.
-    fn holders(&self, at: NodeIdx, are_ending_gone: bool) -> impl Iterator<Item = &Holding> + '_ {
+    /// What is held when all that are gone have left, and until when. Those that are suspended leave their CPUs.
+    fn holders(&self, at: NodeIdx, are_ending_gone: bool) -> impl Iterator<Item = Left> + '_ {
         let here = self.held_by.get(&at).map(Vec::as_slice).unwrap_or_default();
-        self.ground.fleet.holdings(at).iter().filter(move |holding| {
-            let is_gone = here.iter().any(|i| self.gone[*i] && self.victims[*i].0.job == holding.owner);
+        self.ground.fleet.holdings(at).iter().filter_map(move |holding| {
+            let gone = here.iter().map(|i| (*i, &self.victims[*i].0)).find(|(i, victim)| self.gone[*i] && victim.job == holding.owner);
             let is_ending = || self.ground.rules.world.jobs.get(&holding.owner).is_some_and(|e| e.job.state == JobState::Completing);
-            !(is_gone || are_ending_gone && is_ending())
+            let is_suspended = gone.is_some_and(|(_, victim)| victim.mode == PreemptMode::Suspend);
+            if is_suspended {
+                // To others a job that shares with its own kind alone keeps the whole node.
+                let amount = if holding.sharer.is_some() { holding.amount } else { Amount { cpus: 0, ..holding.amount } };
+                return Some(Left { end: NEVER, amount, via: holding.via });
+            }
+            let is_gone = gone.is_some() || are_ending_gone && is_ending();
+            (!is_gone).then_some(Left { end: holding.end, amount: holding.amount, via: holding.via })
         })
     }
 
@@ -241,7 +256,7 @@ impl Search<'_> {
     /// The same where reservations keep something.
     fn fits_in_view(&self, at: NodeIdx, need: &Amount, until: Micros, are_ending_gone: bool) -> bool {
         let fleet = self.ground.fleet;
-        let held = |holding: &Holding| Taken { from: self.ready_at, to: holding.end, amount: holding.amount, via: holding.via };
+        let held = |left: Left| Taken { from: self.ready_at, to: left.end, amount: left.amount, via: left.via };
         let mut taken: Vec<Taken> = self.holders(at, are_ending_gone).map(held).filter(|taken| taken.from < taken.to).collect();
         taken.extend(self.ground.profile.planned_there(fleet, at));
         let now = self.ground.rules.now;
@@ -254,7 +269,7 @@ impl Search<'_> {
     fn free_at(&self, at: NodeIdx, killed: Micros) -> Micros {
         let Some(need) = self.need(at) else { return killed };
         if self.ground.fleet.is_reserved(at) {
-            let held = |holding: &Holding| Taken { from: Micros::MIN, to: holding.end, amount: holding.amount, via: holding.via };
+            let held = |left: Left| Taken { from: Micros::MIN, to: left.end, amount: left.amount, via: left.via };
             let taken: Vec<Taken> = self.holders(at, false).map(held).collect();
             return first_with(&views::steps(self.ground.fleet, at, &taken), need, killed).min(self.ready_at);
         }
