@@ -334,12 +334,7 @@ impl Engine {
         self.forget(job.id, None);
         self.remove_job(job.id);
         if let Some(attempt) = job.attempt.as_ref().filter(|_| job.state.is_active()) {
-            let held = held_by(&job, attempt);
-            for (end, nodes) in &held {
-                self.hold((job.id, None, false), *end, nodes, attempt.reservation.as_ref(), &Sharer::of(&job));
-            }
-            let end = held.iter().map(|(end, _)| *end).max().unwrap_or(self.clock);
-            self.licenses.hold((job.id, None, false), license::held(&attempt.charge.tres), end);
+            self.hold_attempt(&job, attempt);
             self.world.add_task(job.id, job.task_of);
             if attempt.suspension.is_some() {
                 self.world.suspended.insert(job.id);
@@ -356,6 +351,26 @@ impl Engine {
             self.accounts.begin(party, &job, attempt);
         }
         self.world.jobs.insert(job.id, Entry { job, key, others, party });
+    }
+
+    fn hold_attempt(&mut self, job: &JobSnapshot, attempt: &RunningAttempt) {
+        let held = held_by(job, attempt);
+        for (end, nodes) in &held {
+            self.hold((job.id, None, false), *end, nodes, attempt.reservation.as_ref(), &Sharer::of(job));
+        }
+        let end = held.iter().map(|(end, _)| *end).max().unwrap_or(self.clock);
+        self.licenses.hold((job.id, None, false), license::held(&attempt.charge.tres), end);
+    }
+
+    /// When suspended jobs go on is for each full plan to find out: what they keep has no end again.
+    pub(crate) fn forget_returns(&mut self) {
+        for id in self.world.suspended.clone() {
+            let Some(job) = self.world.jobs.get(&id).map(|entry| entry.job.clone()) else { continue };
+            if let Some(attempt) = &job.attempt {
+                self.release(id, None, false, &attempt.nodes);
+                self.hold_attempt(&job, attempt);
+            }
+        }
     }
 
     fn remove_job(&mut self, id: JobId) {

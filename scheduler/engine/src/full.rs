@@ -32,6 +32,7 @@ impl Engine {
         let now = micros(at);
         let mut plan = Plan::at(at);
         self.refresh_fleet();
+        self.forget_returns();
         self.clock = now;
         let mut standing = Standing::default();
         self.watch_running(now, &mut plan, &mut standing);

@@ -117,14 +117,7 @@ impl<'a> Rules<'a> {
         if mode == PreemptMode::Suspend {
             (cost.lost, grace) = (0, span(SUSPEND_GRACE_SECONDS));
         }
-        Some(Victim {
-            job: job.id,
-            attempt: attempt.number,
-            mode,
-            kill_at: self.now.saturating_add(grace),
-            cost,
-            is_reclaimed: false,
-        })
+        Some(Victim { job: job.id, attempt: attempt.number, mode, kill_at: self.now.saturating_add(grace), cost, is_reclaimed: false })
     }
 
     fn mode(&self, job: &JobSnapshot) -> PreemptMode {

@@ -11,6 +11,7 @@ mod preemption;
 mod quotas;
 mod reservations;
 mod sharing;
+mod suspension;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
