@@ -15,6 +15,7 @@ mod preemption;
 mod reservations;
 mod resize;
 mod simulations;
+mod suspension;
 
 /// All migrations, oldest first.
 pub struct Migrator;
@@ -35,6 +36,7 @@ impl MigratorTrait for Migrator {
             Box::new(arrays::Migration),
             Box::new(resize::Migration),
             Box::new(failed_nodes::Migration),
+            Box::new(suspension::Migration),
         ]
     }
 }

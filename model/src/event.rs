@@ -11,7 +11,7 @@ use crate::dependency::DependencyStatus;
 use crate::license::{License, LicenseCounts};
 use crate::node::Node;
 use crate::policy::{Partition, Policy, Qos};
-use crate::preemption::{Claim, Preempted};
+use crate::preemption::{Claim, Preempted, Suspension};
 use crate::reservation::Reservation;
 use crate::resize::PastCharge;
 use crate::resources::{NodeAllocation, Shape};
@@ -176,4 +176,21 @@ pub struct RunningAttempt {
     /// In which it started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<Name>,
+    /// It is suspended, or is about to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspension: Option<Suspension>,
+    /// Milliseconds for which it was suspended before: they do not count against its time limit.
+    #[serde(default, skip_serializing_if = "is_zero_ms")]
+    pub suspended_ms: u64,
+}
+
+impl RunningAttempt {
+    /// It stands still: its CPUs are not its own.
+    pub fn is_suspended(&self) -> bool {
+        self.suspension.as_ref().is_some_and(|suspension| suspension.since.is_some())
+    }
+}
+
+fn is_zero_ms(time: &u64) -> bool {
+    *time == 0
 }

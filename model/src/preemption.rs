@@ -27,6 +27,8 @@ text_enum! {
         Cancel = "cancel",
         /// It goes back to the queue, with its age and submit time. A job that may not be requeued ends as with `cancel`.
         Requeue = "requeue",
+        /// It is frozen, keeps its memory, GPUs and licences, and goes on when there are CPUs for it again.
+        Suspend = "suspend",
     }
 }
 
@@ -45,6 +47,28 @@ pub struct Preempted {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reclaimed: bool,
 }
+
+/// That an attempt was told to stand still: its processes are frozen, its CPUs are for others, all else it keeps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Suspension {
+    /// Counts the attempt's suspensions from 1.
+    pub number: u32,
+    /// When it was told.
+    pub at: Timestamp,
+    /// Since when it stands still on all its nodes; absent: not yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// The job that it makes room for; absent: a person suspended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_job: Option<JobId>,
+    /// It goes on only when a person says so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_held: bool,
+}
+
+/// Seconds between SIGTSTP, by which a job hears that it is to be suspended, and the freeze (Slurm's suspend_grace_time).
+pub const SUSPEND_GRACE_SECONDS: u64 = 2;
 
 /// Nodes held for a pending job that preempted others, until it starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -109,6 +109,9 @@ pub struct Assignment {
     pub steps: Vec<StepAssignment>,
     /// Signals asked for by users, each delivered once.
     pub signals: Vec<SignalOrder>,
+    /// Number of the suspension: all that runs is to be frozen; absent: it is to run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspend: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -227,6 +230,12 @@ pub enum Fact {
         attempt: u32,
         step: StepId,
         result: StepResult,
+    },
+    /// All that runs of the attempt here is frozen.
+    Suspended {
+        job_id: JobId,
+        attempt: u32,
+        suspension: u32,
     },
     /// Nothing of the attempt is left on the node; its resources are free. `epilog_failed` drains the node.
     Finished {

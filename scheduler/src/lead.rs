@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use berth_engine::{Plan, Preemption};
+use berth_engine::{Plan, Preemption, Resume};
 use berth_model::JobId;
 use berth_model::event::Event;
 use berth_model::policy::Policy;
@@ -14,6 +14,7 @@ use berth_store::feed::Position;
 use berth_store::lease::Lease;
 use berth_store::plan::NewAttempt;
 use berth_store::preempt::NewVictim;
+use berth_store::suspend::NewResume;
 use berth_store::wake::Topic;
 use berth_store::{Db, StoreError};
 use jiff::Timestamp;
@@ -221,6 +222,9 @@ impl<'a> Term<'a> {
         if !plan.preemptions.is_empty() {
             self.commit_preemptions(lease, plan).await?;
         }
+        if !plan.resumes.is_empty() {
+            self.commit_resumes(lease, plan).await?;
+        }
         if !plan.expired.is_empty() {
             self.db.expire_jobs(lease.epoch(), &plan.expired).await?;
             self.refresh(&plan.expired).await?;
@@ -281,6 +285,14 @@ impl<'a> Term<'a> {
         self.metrics.preemptions.inc_by(stopped as u64);
         let touched: Vec<JobId> = claims.iter().map(|(job, _)| *job).chain(victims.iter().map(|victim| victim.job)).collect();
         self.refresh(&touched).await
+    }
+
+    /// Lets suspended jobs go on; the engine then sees them as the database has them.
+    async fn commit_resumes(&mut self, lease: &Lease, plan: &Plan) -> Result<(), StoreError> {
+        let new = |r: &Resume| NewResume { job: r.job, attempt: r.attempt, suspension: r.suspension, nodes: r.nodes.clone() };
+        let resumes: Vec<NewResume> = plan.resumes.iter().map(new).collect();
+        self.db.commit_resumes(lease.epoch(), &resumes).await?;
+        self.refresh(&resumes.iter().map(|resume| resume.job).collect::<Vec<_>>()).await
     }
 
     async fn refresh(&mut self, jobs: &[JobId]) -> Result<(), StoreError> {

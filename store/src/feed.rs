@@ -10,7 +10,7 @@ use berth_model::event::{ArrayProgress, Event, JobSnapshot, RunningAttempt, Task
 use berth_model::job::RequeueSpec;
 use berth_model::node::Node;
 use berth_model::policy::{Partition, Policy, Qos};
-use berth_model::preemption::{Claim, Preempted};
+use berth_model::preemption::{Claim, Preempted, Suspension};
 use berth_model::resize::PastCharge;
 use berth_model::resources::NodeAllocation;
 use berth_model::state::JobState;
@@ -249,6 +249,8 @@ struct LiveJob {
     checkpoint_at: Option<At>,
     is_requeueable: bool,
     preempted: Option<Json<Preempted>>,
+    suspension: Option<Json<Suspension>>,
+    suspended_ms: Option<i64>,
     claim: Option<Json<Claim>>,
     reservation: Option<String>,
     charge: Option<Json<Charge>>,
@@ -265,7 +267,7 @@ pub(crate) async fn jobs(connection: &mut PgConnection, only: Option<&[i64]>) ->
              case when j.array_total is not null then (select count(*) from jobs t where t.array_job_id = j.job_id
                  and t.state in ('allocated', 'running', 'suspended', 'completing')) end as array_running,
              j.array_job_id, j.array_index, (select (p.planning->>'throttle')::bigint from jobs p where p.job_id = j.array_job_id) as array_throttle,
-             j.attempt, a.allocated_at, a.started_at, a.charge, a.past_charges, a.checkpoint_at, a.preempted, a.reservation, case when j.state = 'pending' then j.claim end as claim,
+             j.attempt, a.allocated_at, a.started_at, a.charge, a.past_charges, a.checkpoint_at, a.preempted, a.suspension, a.suspended_ms, a.reservation, case when j.state = 'pending' then j.claim end as claim,
              coalesce(j.spec->'requeue'->>'mode', 'requeue') <> 'never'
                  and j.restarts < coalesce((j.spec->'requeue'->>'max_restarts')::bigint, $2) as is_requeueable,
              case when j.state <> 'pending' then (select jsonb_agg(s.allocation order by s.node_index) from assignments s
@@ -334,6 +336,8 @@ impl LiveJob {
             checkpoint_at: self.checkpoint_at.map(|at| at.0),
             is_requeueable: self.is_requeueable,
             preempted: self.preempted.map(|p| p.0),
+            suspension: self.suspension.map(|suspension| suspension.0),
+            suspended_ms: self.suspended_ms.unwrap_or(0).max(0) as u64,
             reservation,
         });
         let mut dependencies =

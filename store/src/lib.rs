@@ -28,6 +28,7 @@ pub mod settle;
 pub mod shares;
 pub mod simulations;
 pub mod steps;
+pub mod suspend;
 pub mod usage;
 pub mod wake;
 pub mod workers;

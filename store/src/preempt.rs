@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_model::JobId;
-use berth_model::preemption::{Claim, Preempted};
+use berth_model::preemption::{Claim, PreemptMode, Preempted};
 use berth_model::step::StopReason;
 use sqlx::types::Json;
 
@@ -11,6 +11,7 @@ use crate::db::At;
 use crate::events::{self, NewEvent};
 use crate::lease::Epoch;
 use crate::settle;
+use crate::suspend::{self, Order};
 use crate::wake::Topic;
 use crate::{Db, StoreError};
 
@@ -23,7 +24,7 @@ pub struct NewVictim {
 }
 
 impl Db {
-    /// Tells victims to stop and writes what they are stopped for. One transaction. Nobody is stopped for a job that is no longer pending,
+    /// Tells victims to stop, or to stand still, and writes what for. One transaction. Nobody is stopped for a job that is no longer pending,
     /// and an attempt that is ending already is left alone. Returns the number of victims. `Fenced` if the epoch has passed.
     pub async fn commit_preemptions(&self, epoch: Epoch, claims: &[(JobId, Claim)], victims: &[NewVictim]) -> Result<usize, StoreError> {
         let mut tx = self.begin_fenced(epoch).await?;
@@ -39,20 +40,23 @@ impl Db {
         .await?;
         let claimed: BTreeSet<i64> = claimed.into_iter().collect();
         let meant: Vec<&NewVictim> = victims.iter().filter(|v| claimed.contains(&(v.preempted.for_job.0 as i64))).collect();
+        let (to_suspend, to_stop): (Vec<&NewVictim>, Vec<&NewVictim>) =
+            meant.into_iter().partition(|v| v.preempted.mode == PreemptMode::Suspend);
+        let (still, mut nodes) = suspend_victims(&mut tx, &to_suspend).await?;
         let told: Vec<i64> = sqlx::query_scalar(
             "update attempts a set preempted = t.preempted::jsonb from unnest($1::bigint[], $2::int[], $3::text[]) t (job_id, attempt, preempted), jobs j
              where a.job_id = t.job_id and a.attempt = t.attempt and a.ended_at is null and a.stop_reason is null
                  and j.job_id = t.job_id and j.state in ('allocated', 'running', 'suspended') returning a.job_id",
         )
-        .bind(meant.iter().map(|v| v.job.0 as i64).collect::<Vec<_>>())
-        .bind(meant.iter().map(|v| v.attempt as i32).collect::<Vec<_>>())
-        .bind(meant.iter().map(|v| serde_json::to_string(&v.preempted)).collect::<Result<Vec<_>, _>>()?)
+        .bind(to_stop.iter().map(|v| v.job.0 as i64).collect::<Vec<_>>())
+        .bind(to_stop.iter().map(|v| v.attempt as i32).collect::<Vec<_>>())
+        .bind(to_stop.iter().map(|v| serde_json::to_string(&v.preempted)).collect::<Result<Vec<_>, _>>()?)
         .fetch_all(&mut *tx)
         .await?;
         let told: BTreeSet<i64> = told.into_iter().collect();
         let mut by_grace: BTreeMap<u64, Vec<(i64, i32)>> = BTreeMap::new();
         let mut news = Vec::new();
-        for victim in meant.into_iter().filter(|victim| told.contains(&(victim.job.0 as i64))) {
+        for victim in to_stop.into_iter().filter(|victim| told.contains(&(victim.job.0 as i64))) {
             // The plan counts in microseconds, its clock in nanoseconds.
             let grace = (victim.preempted.kill_at.as_microsecond() - victim.preempted.at.as_microsecond()) / 1_000_000;
             let grace = grace.max(0) as u64;
@@ -70,7 +74,6 @@ impl Db {
             let detail = Some(serde_json::to_value(claim)?);
             news.push(NewEvent { kind: "job.preempting", job_id: Some(job.0 as i64), detail, ..NewEvent::default() });
         }
-        let mut nodes = Vec::new();
         for (grace, attempts) in by_grace {
             nodes.extend(settle::stop_attempts(&mut tx, &attempts, StopReason::Preempted, grace).await?);
         }
@@ -78,7 +81,7 @@ impl Db {
         tx.commit().await?;
         self.wake.notify_nodes(nodes.iter().map(String::as_str));
         self.wake.notify(Topic::Events);
-        Ok(told.len())
+        Ok(told.len() + still)
     }
 
     /// Notes that a running job has made a checkpoint now, at the instant of the database. `Conflict` if it does not run.
@@ -116,4 +119,24 @@ impl Db {
         .await?;
         Ok(rows.into_iter().map(|(victim, preempted)| (victim as u64, preempted.0)).collect())
     }
+}
+
+/// Tells victims that are running to stand still. Returns their number and the nodes to wake.
+async fn suspend_victims(tx: &mut sqlx::PgConnection, victims: &[&NewVictim]) -> Result<(usize, Vec<String>), StoreError> {
+    if victims.is_empty() {
+        return Ok((0, Vec::new()));
+    }
+    let running: Vec<(i64, i32)> = sqlx::query_as(
+        "select a.job_id, a.attempt from unnest($1::bigint[], $2::int[]) t (job_id, attempt)
+         join attempts a on a.job_id = t.job_id and a.attempt = t.attempt join jobs j on j.job_id = a.job_id and j.attempt = a.attempt
+         where j.state = 'running' and a.started_at is not null and a.stop_reason is null and a.suspension is null order by a.job_id",
+    )
+    .bind(victims.iter().map(|v| v.job.0 as i64).collect::<Vec<_>>())
+    .bind(victims.iter().map(|v| v.attempt as i32).collect::<Vec<_>>())
+    .fetch_all(&mut *tx)
+    .await?;
+    let for_job = |job: i64| victims.iter().find(|v| v.job.0 as i64 == job).map(|v| v.preempted.for_job.0 as i64);
+    let orders: Vec<Order> =
+        running.iter().map(|(job, attempt)| Order { job: *job, attempt: *attempt, for_job: for_job(*job), by: None }).collect();
+    Ok((orders.len(), suspend::order(tx, &orders).await?))
 }

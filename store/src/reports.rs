@@ -11,6 +11,7 @@ use sqlx::types::Json;
 use crate::events::{self, NewEvent};
 use crate::nodes;
 use crate::settle;
+use crate::suspend;
 use crate::wake::Topic;
 use crate::{Db, StoreError};
 
@@ -75,6 +76,7 @@ fn job_of(fact: &Fact) -> Option<u64> {
         | Fact::PrepareFailed { job_id, .. }
         | Fact::StepStarted { job_id, .. }
         | Fact::StepEnded { job_id, .. }
+        | Fact::Suspended { job_id, .. }
         | Fact::Finished { job_id, .. } => Some(job_id.0),
         Fact::InventoryChanged { .. } | Fact::Unhealthy { .. } | Fact::Healthy | Fact::Sample { .. } => None,
     }
@@ -151,6 +153,12 @@ impl Desk<'_> {
             }
             // Gathered by `take`.
             Fact::StepStarted { .. } | Fact::StepEnded { .. } | Fact::Finished { .. } => Ok(true),
+            Fact::Suspended { job_id, attempt, suspension } => {
+                let (job, attempt) = (job_id.0 as i64, *attempt as i32);
+                let is_asked = suspend::stands_still(self.tx, self.node, job, attempt, *suspension).await?;
+                self.settle_suspensions(&[(job, attempt)]).await?;
+                Ok(is_asked)
+            }
             Fact::InventoryChanged { inventory } => {
                 sqlx::query("update nodes set inventory = $2, version = version + 1 where name = $1")
                     .bind(self.node)
@@ -181,6 +189,14 @@ impl Desk<'_> {
                 Ok(true)
             }
         }
+    }
+
+    /// Jobs of which all parts stand still are suspended.
+    async fn settle_suspensions(&mut self, attempts: &[(i64, i32)]) -> Result<(), StoreError> {
+        let still = suspend::settle_suspensions(self.tx, attempts).await?;
+        self.is_event |= !still.is_empty();
+        self.jobs.extend(still.iter().map(|(job, _)| *job));
+        Ok(())
     }
 
     async fn tell_node(&mut self, kind: &'static str, detail: serde_json::Value) -> Result<(), StoreError> {
@@ -459,7 +475,9 @@ impl Desk<'_> {
         self.is_event = true;
         self.jobs.extend(attempts.iter().map(|(job, _)| *job));
         let rest: Vec<(i64, i32)> = attempts.into_iter().filter(|attempt| !settled.contains(attempt)).collect();
-        self.completing(&rest).await
+        self.completing(&rest).await?;
+        // The others may have waited for this one to stand still.
+        self.settle_suspensions(&rest).await
     }
 
     /// This node is done, others are not. While the job's own command runs there, the job does; and so it does if it gave the node back.

@@ -214,9 +214,12 @@ async fn close_attempts(tx: &mut PgConnection, judged: &[(OpenAttempt, AttemptEn
     sqlx::query(
         "with told as (select * from unnest($1::bigint[], $2::int[], $3::text[], $4::int[], $5::int[], $6::text[])
              t (job_id, attempt, state, exit_code, exit_signal, failure)),
+         went_on as (update suspensions s set until = now() from told t where s.job_id = t.job_id and s.attempt = t.attempt and s.until is null),
          cut as (update steps s set state = 'cancelled', ended_at = now() from told t
              where s.job_id = t.job_id and s.attempt = t.attempt and s.ended_at is null)
-         update attempts a set state = t.state, ended_at = now(), exit_code = t.exit_code, exit_signal = t.exit_signal, failure = t.failure
+         update attempts a set state = t.state, ended_at = now(), exit_code = t.exit_code, exit_signal = t.exit_signal, failure = t.failure,
+             suspended_ms = a.suspended_ms + coalesce(extract(epoch from now() - (a.suspension->>'since')::timestamptz) * 1000, 0)::bigint,
+             suspension = null
          from told t where a.job_id = t.job_id and a.attempt = t.attempt",
     )
     .bind(jobs)

@@ -199,7 +199,7 @@ impl Db {
         .await?
         .ok_or_else(|| StoreError::NotFound(format!("node {node}")))?;
         let assignments: Vec<AssignmentRow> = sqlx::query_as(
-            "select s.job_id, s.attempt, s.node_index, s.phase, s.stop_reason, s.grace_seconds, s.allocation as here,
+            "select s.job_id, s.attempt, s.node_index, s.phase, s.stop_reason, s.grace_seconds, s.suspend, s.allocation as here,
                  a.run_id, a.allocation, a.reservation, j.tenant, j.account, j.user_name, j.partition, j.qos, j.spec, j.submit_time, j.time_limit, j.restarts,
                  j.array_job_id, j.array_index,
                  (select p.spec->>'array' from jobs p where p.job_id = j.array_job_id) as array_spec,
@@ -259,6 +259,7 @@ struct AssignmentRow {
     phase: String,
     stop_reason: Option<String>,
     grace_seconds: i64,
+    suspend: Option<i32>,
     here: Json<NodeAllocation>,
     run_id: String,
     allocation: Json<Vec<NodeAllocation>>,
@@ -349,6 +350,7 @@ impl AssignmentRow {
                     is_full: *is_full,
                 })
                 .collect(),
+            suspend: self.suspend.map(|number| number as u32),
         })
     }
 }

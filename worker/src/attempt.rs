@@ -1,6 +1,7 @@
 //! An attempt's part on this node, from its prolog to its epilog. One actor for each attempt; its input is the desired state.
 
 mod journal;
+mod suspend;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ use crate::launch::{self, AttemptDirs};
 use crate::socket::JobSocket;
 use crate::step::{Orders, Step, StepEvent, Stop, Why, cause_text, is_nodes_fault};
 use journal::Journal;
+use suspend::Standing;
 
 /// What the service wants of an attempt.
 #[derive(Clone, Debug)]
@@ -48,6 +50,7 @@ pub struct Attempt {
     inbox: mpsc::UnboundedReceiver<(StepId, StepEvent)>,
     is_prepared: bool,
     is_warned: bool,
+    standing: Standing,
     /// The attempt's own step has ended, or could not begin.
     is_decided: bool,
 }
@@ -78,6 +81,7 @@ impl Attempt {
             inbox,
             is_prepared: false,
             is_warned: false,
+            standing: Standing::default(),
             is_decided: false,
         }
     }
@@ -108,13 +112,16 @@ impl Attempt {
                 self.warn_if_due(assignment).await;
             }
             let stop = self.stop(&wish);
+            if let Some(assignment) = &assignment {
+                self.follow_suspension(assignment, stop.is_some()).await;
+            }
             if stop.is_some() {
                 self.order_all(|orders| orders.stop = stricter(orders.stop, stop));
             }
             if self.steps.is_empty() && (stop.is_some() || assignment.as_ref().is_none_or(|a| self.is_over(a))) {
                 break;
             }
-            let pause = assignment.and_then(|a| self.until_timer(&a));
+            let pause = [assignment.and_then(|a| self.until_timer(&a)), self.until_frozen()].into_iter().flatten().min();
             tokio::select! {
                 changed = self.wish.changed() => if changed.is_err() {
                     // The worker ends; what runs goes on without it.
@@ -194,7 +201,7 @@ impl Attempt {
         let stop = (step.phase == Phase::Stop).then(|| Stop { grace: self.shared.kill_wait(), why: Why::Cancelled });
         running.orders.send_if_modified(|orders| {
             let before = *orders;
-            orders.go |= step.phase == Phase::Go;
+            orders.go |= step.phase == Phase::Go && assignment.suspend.is_none();
             orders.stop = stricter(orders.stop, stop);
             *orders != before
         });
@@ -237,12 +244,15 @@ impl Attempt {
     /// Time left until the limit, once it has started.
     fn left(&self, assignment: &Assignment) -> Option<Duration> {
         let started = self.journal.data.started_ms?;
-        let limit = Duration::from_secs(assignment.context.time_limit_seconds);
+        let limit = Duration::from_secs(assignment.context.time_limit_seconds) + self.stood_still();
         Some((Duration::from_millis(started) + limit).saturating_sub(since_boot()))
     }
 
     /// Until the time limit or its warning, whichever comes next; `None` once the limit has passed or before the start.
     fn until_timer(&self, assignment: &Assignment) -> Option<Duration> {
+        if self.journal.data.suspended.is_some() {
+            return None;
+        }
         let left = self.left(assignment).filter(|left| !left.is_zero())?;
         let warning = assignment.context.spec.signal.as_ref().filter(|_| !self.is_warned);
         Some(warning.map_or(left, |w| left.saturating_sub(Duration::from_secs(w.seconds_before))))

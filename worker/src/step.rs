@@ -21,6 +21,8 @@ use crate::reports::Outbox;
 pub struct Orders {
     pub go: bool,
     pub stop: Option<Stop>,
+    /// It is frozen: its time limit does not come nearer.
+    pub is_still: bool,
 }
 
 /// An order to end. The strictest of several holds.
@@ -190,13 +192,22 @@ impl Step {
         let runtime = self.runtime.clone();
         let key = self.spec.key.clone();
         let mut end = std::pin::pin!(runtime.wait(&key));
-        let limit = self.time_limit.map(|limit| Instant::now() + limit);
+        let mut limit = self.time_limit.map(|limit| Instant::now() + limit);
+        let mut still_since: Option<Instant> = None;
         let mut stopped: Option<Stop> = None;
         let mut kill_at: Option<Instant> = None;
         let mut orders = self.orders.clone();
         loop {
-            let asked = orders.borrow_and_update().stop;
-            let wanted = match (asked, limit) {
+            let Orders { stop: asked, is_still, .. } = *orders.borrow_and_update();
+            match (still_since, is_still) {
+                (None, true) => still_since = Some(Instant::now()),
+                (Some(since), false) => {
+                    limit = limit.map(|limit| limit + since.elapsed());
+                    still_since = None;
+                }
+                _ => {}
+            }
+            let wanted = match (asked, limit.filter(|_| !is_still)) {
                 (None, Some(limit)) if Instant::now() >= limit => Some(Stop { grace: GRACE, why: Why::TimeLimit }),
                 (asked, _) => asked,
             };
@@ -215,7 +226,7 @@ impl Step {
                 }
                 stopped = Some(Stop { why: stopped.map_or(stop.why, |s| s.why), ..stop });
             }
-            let next_look = [kill_at, limit.filter(|_| stopped.is_none())].into_iter().flatten().min();
+            let next_look = [kill_at, limit.filter(|_| stopped.is_none() && !is_still)].into_iter().flatten().min();
             let timer = async {
                 match next_look {
                     Some(at) => tokio::time::sleep_until(at).await,
@@ -352,7 +363,7 @@ mod tests {
         let outbox = Arc::new(Outbox::new("boot".to_owned()));
         let (events, _inbox) = mpsc::unbounded_channel();
         let stop = Some(Stop { grace: Duration::ZERO, why });
-        let (_orders, seen) = watch::channel(Orders { go: false, stop });
+        let (_orders, seen) = watch::channel(Orders { stop, ..Orders::default() });
         let runtime = Arc::new(Sim::default());
         if has_been_started {
             runtime.prepare(&spec()).await.unwrap();

@@ -208,6 +208,25 @@ async fn started(app: &App, caller: &Caller, row: &JobRow, state: JobState, atte
     Ok(Explanation { start: Some(start), ..Explanation::of(job_id, state, summary) })
 }
 
+/// Whom the job had suspended, and who has it suspended.
+async fn suspension(app: &App, row: &JobRow, last: Option<&AttemptRow>, explanation: &mut Explanation) -> Answer<()> {
+    let still = app.db.suspended_for(row.job_id as u64, MOST_VICTIMS).await?;
+    let own = app.db.jobs_of_tenant(&row.tenant, &still.iter().map(|(job, _)| *job).collect::<Vec<_>>()).await?;
+    if !still.is_empty() {
+        let names = still.iter().map(|(job, _)| format!("job {job}")).collect::<Vec<_>>().join(", ");
+        explanation.summary.push_str(&format!(" It had {names} suspended."));
+    }
+    let shown = |(job, at): (u64, Timestamp)| Victim { job, mode: PreemptMode::Suspend, at, own: own.contains(&job) };
+    explanation.victims.extend(still.into_iter().map(shown));
+    let Some(suspension) = last.and_then(|attempt| attempt.suspension.as_ref()) else { return Ok(()) };
+    let is_own = match suspension.for_job {
+        Some(job) => !app.db.jobs_of_tenant(&row.tenant, &[job.0]).await?.is_empty(),
+        None => false,
+    };
+    explanation.summary.push_str(&words::suspended(&suspension.0, is_own));
+    Ok(())
+}
+
 /// Whom the job preempted, and who preempted it.
 async fn preemption(app: &App, row: &JobRow, attempts: Vec<AttemptRow>, mut explanation: Explanation) -> Answer<Explanation> {
     let job_id = row.job_id as u64;
@@ -219,6 +238,7 @@ async fn preemption(app: &App, row: &JobRow, attempts: Vec<AttemptRow>, mut expl
     }
     let shown = |(job, preempted): (u64, Preempted)| Victim { job, mode: preempted.mode, at: preempted.at, own: own.contains(&job) };
     explanation.victims = victims.into_iter().map(shown).collect();
+    suspension(app, row, attempts.last(), &mut explanation).await?;
     for attempt in attempts {
         if let Some(preempted) = attempt.preempted {
             explanation.preempted.push(PreemptedAttempt { attempt: attempt.attempt as u32, preempted: preempted.0 });

@@ -1,4 +1,4 @@
-//! What may be done to a job: cancel, hold, release, requeue, signal. How it is changed is in [`super::job_update`].
+//! What may be done to a job: cancel, hold, release, requeue, suspend, resume, signal. How it is changed is in [`super::job_update`].
 
 use axum::extract::State;
 use berth_model::job::signal_number;
@@ -50,6 +50,8 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(hold))
         .routes(routes!(release))
         .routes(routes!(requeue))
+        .routes(routes!(suspend))
+        .routes(routes!(resume))
         .routes(routes!(checkpoint))
         .routes(routes!(signal))
 }
@@ -133,6 +135,27 @@ async fn requeue(
     let row = lookup_for_change(&app, &caller, job).await?;
     let grace = app.catalog.rules().await?.policy.kill_wait_seconds;
     app.db.requeue_job(row.job_id as u64, caller.subject.as_str(), grace, body.hold).await?;
+    answer(&app, row.job_id).await
+}
+
+/// Suspend a running job: its processes are frozen and its CPUs are for others; it keeps its memory, GPUs and licences. For administrators.
+/// It is `suspended` when it stands still on all its nodes; that time does not count against its limit.
+#[utoipa::path(post, path = "/v1/jobs/{job_id}/~suspend", operation_id = "jobs_suspend", tag = "jobs", params(("job_id" = String, Path)),
+    responses((status = 200, body = Job), (status = "default", body = Problem, content_type = "application/problem+json")))]
+async fn suspend(State(app): State<App>, caller: Caller, Segment(job): Segment<JobRef>) -> Answer<Tagged<Job>> {
+    let row = lookup(&app, &caller, job, Action::Control).await?;
+    caller.require_tenant_admin("jobs:write")?;
+    app.db.suspend_job(row.job_id as u64, caller.subject.as_str()).await?;
+    answer(&app, row.job_id).await
+}
+
+/// Let a suspended job go on, as soon as there are CPUs for it on all its nodes. For administrators.
+#[utoipa::path(post, path = "/v1/jobs/{job_id}/~resume", operation_id = "jobs_resume", tag = "jobs", params(("job_id" = String, Path)),
+    responses((status = 200, body = Job), (status = "default", body = Problem, content_type = "application/problem+json")))]
+async fn resume(State(app): State<App>, caller: Caller, Segment(job): Segment<JobRef>) -> Answer<Tagged<Job>> {
+    let row = lookup(&app, &caller, job, Action::Control).await?;
+    caller.require_tenant_admin("jobs:write")?;
+    app.db.resume_job(row.job_id as u64, caller.subject.as_str()).await?;
     answer(&app, row.job_id).await
 }
 

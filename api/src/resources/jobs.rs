@@ -6,7 +6,7 @@ use std::str::FromStr;
 use axum::Json;
 use axum::extract::State;
 use berth_model::job::JobSpec;
-use berth_model::preemption::Preempted;
+use berth_model::preemption::{Preempted, Suspension};
 use berth_model::resources::NodeAllocation;
 use berth_model::state::{Hold, JobState};
 use berth_model::verdict::Decision;
@@ -76,6 +76,9 @@ pub struct Job {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
     pub restarts: u32,
+    /// Seconds for which the present or last attempt has been suspended: they do not count against its time limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub suspended_seconds: u64,
     /// It is requeued ahead of everything after a node's failure.
     pub is_expediting: bool,
     pub labels: BTreeMap<String, String>,
@@ -88,6 +91,10 @@ pub struct Job {
     pub array_index: Option<u32>,
     /// Grows with each change; the ETag.
     pub version: i64,
+}
+
+fn is_zero(seconds: &u64) -> bool {
+    *seconds == 0
 }
 
 /// An array's own part.
@@ -147,6 +154,12 @@ pub struct Attempt {
     /// It had to make room for another job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preempted: Option<Preempted>,
+    /// It stands still, or is about to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspension: Option<Suspension>,
+    /// Seconds for which it has been suspended.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub suspended_seconds: u64,
 }
 
 /// Something that happened to a job.
@@ -268,6 +281,7 @@ pub fn show(row: JobRow) -> Answer<Job> {
         attempt: row.attempt as u32,
         run_id: row.run_id,
         restarts: row.restarts as u32,
+        suspended_seconds: row.suspended_ms.unwrap_or(0).max(0) as u64 / 1000,
         is_expediting: row.is_expedited && state == JobState::Pending,
         labels: row.labels.0,
         array,
@@ -300,6 +314,8 @@ fn show_attempt(row: AttemptRow) -> Answer<Attempt> {
         decision: row.decision.map(|decision| decision.0),
         checkpoint_at: row.checkpoint_at.map(|at| at.0),
         preempted: row.preempted.map(|preempted| preempted.0),
+        suspension: row.suspension.map(|suspension| suspension.0),
+        suspended_seconds: row.suspended_ms.max(0) as u64 / 1000,
     })
 }
 

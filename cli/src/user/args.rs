@@ -114,6 +114,11 @@ pub enum UserCommand {
         #[arg(long)]
         hold: bool,
     },
+    /// Suspend running jobs: they stand still and give their CPUs to others, until resumed. For administrators.
+    Suspend {
+        #[arg(required = true)]
+        jobs: Vec<String>,
+    },
     /// Say that running jobs have saved their work: what they did before is not lost if they are preempted.
     ///
     /// Inside a job, `scontrol checkpoint` says it of the job itself.
@@ -135,8 +140,12 @@ pub enum UserCommand {
         #[arg(short, long)]
         reason: String,
     },
-    /// Put a node that is drained or down back into service.
-    Resume { node: String },
+    /// Put nodes that are drained or down back into service; or, given job numbers, let suspended jobs go on.
+    Resume {
+        /// Nodes or jobs: a number is a job.
+        #[arg(required = true)]
+        what: Vec<String>,
+    },
     /// Set a node down: what runs there is ended, and requeued where its job allows.
     Down {
         node: String,

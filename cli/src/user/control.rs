@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use berth_model::JobRef;
 use serde_json::{Value, json};
 
 use super::client::Client;
@@ -52,8 +53,26 @@ pub async fn drain(client: &Client, node: &str, reason: &str) -> anyhow::Result<
     Ok(())
 }
 
-pub async fn resume(client: &Client, node: &str) -> anyhow::Result<()> {
-    let node = client.post(&format!("/v1/nodes/{}:resume", segment(node)?), &json!({}), None).await?;
-    println!("Node {} is resumed: {}", text(&node, "name"), text(&node, "status"));
-    Ok(())
+/// Puts nodes back into service, and lets suspended jobs go on.
+pub async fn resume(client: &Client, what: Vec<String>) -> anyhow::Result<ExitCode> {
+    let is_job = |name: &String| name.parse::<JobRef>().is_ok();
+    let (jobs, nodes): (Vec<String>, Vec<String>) = what.into_iter().partition(is_job);
+    let of_nodes = tell_nodes(client, &nodes).await;
+    let of_jobs = order(client, jobs, "resume", &Value::Null, "goes on as soon as there are CPUs for it").await?;
+    Ok(if of_nodes == ExitCode::SUCCESS { of_jobs } else { of_nodes })
+}
+
+async fn tell_nodes(client: &Client, nodes: &[String]) -> ExitCode {
+    let mut code = ExitCode::SUCCESS;
+    for name in nodes {
+        let resumed = async { client.post(&format!("/v1/nodes/{}:resume", segment(name)?), &json!({}), None).await }.await;
+        match resumed {
+            Ok(node) => println!("Node {} is resumed: {}", text(&node, "name"), text(&node, "status")),
+            Err(error) => {
+                code = ExitCode::FAILURE;
+                eprintln!("berth: {error:#}");
+            }
+        }
+    }
+    code
 }

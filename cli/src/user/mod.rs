@@ -79,6 +79,7 @@ pub async fn run(command: UserCommand, settings: ClientArgs) -> anyhow::Result<E
         UserCommand::Requeue { jobs, hold } => {
             control::order(&client, jobs, "requeue", &serde_json::json!({ "hold": hold }), "requeued").await
         }
+        UserCommand::Suspend { jobs } => control::order(&client, jobs, "suspend", &Value::Null, "is suspended").await,
         UserCommand::Checkpoint { jobs } => control::order(&client, jobs, "checkpoint", &Value::Null, "has a checkpoint").await,
         UserCommand::Logs(args) => logs::logs(&client, args).await,
         UserCommand::Nodes { command: None } => done(queue::nodes(&client, format).await),
@@ -95,7 +96,7 @@ pub async fn run(command: UserCommand, settings: ClientArgs) -> anyhow::Result<E
             nodes::each(&client, &nodes, "reboot", &body, "will be rebooted once nothing runs there").await
         }
         UserCommand::Drain { node, reason } => done(control::drain(&client, &node, &reason).await),
-        UserCommand::Resume { node } => done(control::resume(&client, &node).await),
+        UserCommand::Resume { what } => control::resume(&client, what).await,
         UserCommand::Top { watch } => done(top::top(&client, format, watch).await),
         UserCommand::Share(args) => done(share::share(&client, format, args).await),
         UserCommand::Prio(args) => done(share::prio(&client, format, args).await),

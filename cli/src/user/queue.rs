@@ -142,7 +142,9 @@ fn instant(job: &Value, field: &str) -> Option<jiff::Timestamp> {
 fn elapsed(job: &Value) -> String {
     let Some(start) = instant(job, "start_time") else { return String::new() };
     let end = instant(job, "end_time").unwrap_or_else(jiff::Timestamp::now);
-    duration((end.as_second() - start.as_second()).max(0) as u64)
+    // Time in which it stood still is none of its own.
+    let still = job["suspended_seconds"].as_i64().unwrap_or(0);
+    duration((end.as_second() - start.as_second() - still).max(0) as u64)
 }
 
 /// In the local time zone.

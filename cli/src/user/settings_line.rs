@@ -25,6 +25,8 @@ enum Kind {
     Grace,
     /// Slurm's `preempt/qos`, or Berth's own word.
     PreemptType,
+    /// Slurm's `SUSPEND,GANG` is `suspend`: what is suspended goes on by itself here.
+    PreemptMode,
     /// Slurm's times, as minutes.
     Minutes,
     /// `a,b,c`.
@@ -89,7 +91,7 @@ const QOS: &[Known] = &[
     (&["mintres", "mintresperjob"], "min_tres_per_job", Kind::Counts),
     (&["allowtenants"], "allow_tenants", Kind::Names),
     (&["preempt", "preempts"], "preempts", Kind::Names),
-    (&["preemptmode"], "preempt_mode", Kind::Text),
+    (&["preemptmode"], "preempt_mode", Kind::PreemptMode),
     (&["gracetime", "graceseconds"], "grace_seconds", Kind::Grace),
     (&["preemptexempttime", "preemptexemptseconds"], "preempt_exempt_seconds", Kind::Seconds),
 ];
@@ -109,7 +111,7 @@ const PARTITION: &[Known] = &[
     (&["allowaccounts"], "allow_accounts", Kind::Names),
     (&["allowqos"], "allow_qos", Kind::Names),
     (&["allowtenants"], "allow_tenants", Kind::Names),
-    (&["preemptmode"], "preempt_mode", Kind::Text),
+    (&["preemptmode"], "preempt_mode", Kind::PreemptMode),
     (&["gracetime", "graceseconds"], "grace_seconds", Kind::Grace),
 ];
 
@@ -147,7 +149,7 @@ const POLICY: &[Known] = &[
     (&["resvoverrun", "reservationoverrunseconds"], "reservation_overrun_seconds", Kind::Seconds),
     (&["preempttype", "preemptby"], "preempt_by", Kind::PreemptType),
     (&["reclaim"], "reclaim", Kind::Text),
-    (&["preemptmode"], "preempt_mode", Kind::Text),
+    (&["preemptmode"], "preempt_mode", Kind::PreemptMode),
     (&["preemptexempttime", "preemptexemptseconds"], "preempt_exempt_seconds", Kind::Seconds),
 ];
 
@@ -225,6 +227,10 @@ fn read(kind: Kind, value: &str) -> anyhow::Result<Value> {
             "none" => json!("off"),
             other => json!(other),
         },
+        Kind::PreemptMode => {
+            let modes = value.to_ascii_lowercase();
+            json!(modes.split(',').find(|mode| *mode != "gang").unwrap_or(&modes))
+        }
         Kind::Minutes => time(value)?.map_or(Value::Null, |seconds| json!(seconds.div_ceil(60))),
         Kind::Names => json!(value.split(',').filter(|name| !name.is_empty()).collect::<Vec<_>>()),
         Kind::Flags => Value::Null,
@@ -326,6 +332,9 @@ mod tests {
             [("preempt/qos", "qos"), ("preempt/partition_prio", "partition_tier"), ("preempt/none", "off"), ("qos", "qos")]
         {
             assert_eq!(of(Of::Policy, &format!("PreemptType={written}")), json!({ "preempt_by": meant }));
+        }
+        for (written, meant) in [("SUSPEND,GANG", "suspend"), ("GANG,SUSPEND", "suspend"), ("suspend", "suspend"), ("GANG", "gang")] {
+            assert_eq!(of(Of::Qos, &format!("PreemptMode={written}")), json!({ "preempt_mode": meant }));
         }
     }
 

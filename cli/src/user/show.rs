@@ -72,6 +72,7 @@ fn print_job(job: &Value) {
         ("Planned start", short_time(job, "planned_start")),
         ("Started", short_time(job, "start_time")),
         ("Ended", short_time(job, "end_time")),
+        ("Suspended for", job["suspended_seconds"].as_u64().map(super::table::duration).unwrap_or_default()),
         ("Deadline", short_time(&job["spec"], "deadline")),
         ("Time limit", super::table::limit(job["time_limit_seconds"].as_u64().unwrap_or(0))),
         ("Nodes", text(job, "nodes")),

@@ -120,7 +120,7 @@ impl Outcome {
 }
 
 /// Walks `queue` in its order until `depth` starts are planned; then, if there are `lengths`, tries the shortest of the rest first.
-/// Claims go before everything.
+/// Claims go before everything, then suspended jobs, unless they yield to those that may preempt them.
 /// The outcomes are in the order of the queue.
 pub fn walk(pass: &mut Pass<'_>, queue: &[Queued], depth: usize, lengths: Option<&[Micros]>, starts: &mut Vec<Start>) -> Vec<Outcome> {
     let mut planned = 0;
@@ -134,8 +134,12 @@ pub fn walk(pass: &mut Pass<'_>, queue: &[Queued], depth: usize, lengths: Option
             is_sorted = true;
         }
         let i = order[at];
+        if queue[i].claim.is_none() {
+            pass.bring_back(Some(queue[i].job));
+        }
         outcomes.push((i, consider(pass, &queue[i], depth, &mut planned, starts)));
     }
+    pass.bring_back(None);
     outcomes.sort_unstable_by_key(|(i, _)| *i);
     outcomes.into_iter().map(|(_, outcome)| outcome).collect()
 }

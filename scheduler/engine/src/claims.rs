@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use berth_model::JobId;
 use berth_model::NodeName;
-use berth_model::preemption::Claim;
+use berth_model::preemption::{Claim, PreemptMode};
 use berth_model::tres::TresCounts;
 
 use crate::accounts::PartyId;
@@ -59,6 +59,12 @@ impl<'a> Preempting<'a> {
         }
     }
 
+    /// The one may preempt the other.
+    pub fn outranks(&self, job: JobId, other: JobId) -> bool {
+        let of = |job| self.rules.world.jobs.get(&job).map(|entry: &Entry| &entry.job);
+        of(job).zip(of(other)).is_some_and(|(job, other)| self.rules.outranks(job, other))
+    }
+
     pub fn tell(self, plan: &mut Plan) {
         plan.preemptions = self.preemptions;
         plan.claims = self.claims;
@@ -90,7 +96,8 @@ impl Pass<'_> {
         for victim in chosen.victims {
             let preempting = self.preempting.as_mut()?;
             let attempt = preempting.rules.world.jobs.get(&victim.job).and_then(|entry| entry.job.attempt.as_ref());
-            let theirs: Vec<NodeName> = attempt.into_iter().flat_map(|attempt| &attempt.nodes).map(|held| held.node.clone()).collect();
+            let held = attempt.map(|attempt| attempt.nodes.clone()).unwrap_or_default();
+            let theirs: Vec<NodeName> = held.iter().map(|held| held.node.clone()).collect();
             preempting.taken.insert(victim.job);
             preempting.preemptions.push(Preemption {
                 victim: victim.job,
@@ -101,7 +108,10 @@ impl Pass<'_> {
                 at: timestamp(victim.kill_at),
                 reclaimed: victim.is_reclaimed,
             });
-            self.shorten(victim.job, &theirs, victim.kill_at);
+            match victim.mode {
+                PreemptMode::Suspend => self.suspend(victim.job, &held, victim.kill_at),
+                _ => self.shorten(victim.job, &theirs, victim.kill_at),
+            }
         }
         let preempting = self.preempting.as_mut()?;
         let claim = Claim { nodes: names, victims: victims.clone(), ready_at: timestamp(chosen.ready_at) };

@@ -26,6 +26,7 @@ use crate::predict::Predictions;
 use crate::profile::Profile;
 use crate::sharing::Sharer;
 use crate::standing::Standing;
+use crate::suspended;
 use crate::ways;
 
 /// How far the engine goes.
@@ -95,8 +96,9 @@ pub(crate) struct Unconfirmed {
 
 /// When a running job is overdue.
 pub(crate) fn limit_of(job: &JobSnapshot, settings: &Settings) -> Option<Micros> {
-    let started = job.attempt.as_ref().filter(|_| job.state == JobState::Running)?.started_at?;
-    Some(micros(started).saturating_add(span(job.time_limit)).saturating_add(span(settings.grace_seconds)))
+    let attempt = job.attempt.as_ref().filter(|_| job.state == JobState::Running)?;
+    attempt.started_at?;
+    Some(time_out(job, attempt).saturating_add(span(settings.grace_seconds)))
 }
 
 /// The keys of a job's ways, taken: the first, and the others.
@@ -105,10 +107,24 @@ fn acquire(keys: &mut Keys, reservations: &ways::Reservations, job: &JobSnapshot
     (keys.acquire(first), others.into_iter().map(|key| keys.acquire(key)).collect())
 }
 
+/// An attempt's time limit. Time for which it was suspended does not count.
+pub(crate) fn time_out(job: &JobSnapshot, attempt: &RunningAttempt) -> Micros {
+    let suspended = i64::try_from(attempt.suspended_ms).unwrap_or(i64::MAX).saturating_mul(1000);
+    micros(attempt.started_at.unwrap_or(attempt.allocated_at)).saturating_add(span(job.time_limit)).saturating_add(suspended)
+}
+
 /// When an attempt holds nothing any more: at its limit, or when its grace ends if it was preempted.
-pub(crate) fn end_of(job: &JobSnapshot, attempt: &RunningAttempt) -> Micros {
-    let limit = micros(attempt.started_at.unwrap_or(attempt.allocated_at)).saturating_add(span(job.time_limit));
+fn end_of(job: &JobSnapshot, attempt: &RunningAttempt) -> Micros {
+    let limit = time_out(job, attempt);
     attempt.preempted.as_ref().map_or(limit, |preempted| limit.min(micros(preempted.kill_at)))
+}
+
+/// What an attempt holds, and until when.
+fn held_by(job: &JobSnapshot, attempt: &RunningAttempt) -> Vec<(Micros, Vec<NodeAllocation>)> {
+    match &attempt.suspension {
+        Some(suspension) => suspended::held_by(job, attempt, suspension, end_of(job, attempt)),
+        None => vec![(end_of(job, attempt), attempt.nodes.clone())],
+    }
 }
 
 /// What events have changed since the last plan.
@@ -139,6 +155,8 @@ pub(crate) struct World {
     pub unconfirmed: BTreeMap<(JobId, Option<u32>), Unconfirmed>,
     /// Of arrays: tasks with numbers of their own that hold nodes, or are about to.
     pub tasks: BTreeMap<JobId, BTreeSet<JobId>>,
+    /// Jobs that are suspended, or about to be.
+    pub suspended: BTreeSet<JobId>,
     pub predictions: Predictions,
 }
 
@@ -316,10 +334,11 @@ impl Engine {
         self.forget(job.id, None);
         self.remove_job(job.id);
         if let Some(attempt) = job.attempt.as_ref().filter(|_| job.state.is_active()) {
-            let end = end_of(&job, attempt);
-            self.hold((job.id, None, false), end, &attempt.nodes, attempt.reservation.as_ref(), &Sharer::of(&job));
-            self.licenses.hold((job.id, None, false), license::held(&attempt.charge.tres), end);
+            self.hold_attempt(&job, attempt);
             self.world.add_task(job.id, job.task_of);
+            if attempt.suspension.is_some() {
+                self.world.suspended.insert(job.id);
+            }
         }
         if job.state == JobState::Pending {
             self.pending += 1;
@@ -334,9 +353,30 @@ impl Engine {
         self.world.jobs.insert(job.id, Entry { job, key, others, party });
     }
 
+    fn hold_attempt(&mut self, job: &JobSnapshot, attempt: &RunningAttempt) {
+        let held = held_by(job, attempt);
+        for (end, nodes) in &held {
+            self.hold((job.id, None, false), *end, nodes, attempt.reservation.as_ref(), &Sharer::of(job));
+        }
+        let end = held.iter().map(|(end, _)| *end).max().unwrap_or(self.clock);
+        self.licenses.hold((job.id, None, false), license::held(&attempt.charge.tres), end);
+    }
+
+    /// When suspended jobs go on is for each full plan to find out: what they keep has no end again.
+    pub(crate) fn forget_returns(&mut self) {
+        for id in self.world.suspended.clone() {
+            let Some(job) = self.world.jobs.get(&id).map(|entry| entry.job.clone()) else { continue };
+            if let Some(attempt) = &job.attempt {
+                self.release(id, None, false, &attempt.nodes);
+                self.hold_attempt(&job, attempt);
+            }
+        }
+    }
+
     fn remove_job(&mut self, id: JobId) {
         if let Some(entry) = self.world.jobs.remove(&id) {
             self.world.drop_task(id, entry.job.task_of);
+            self.world.suspended.remove(&id);
             entry.keys().for_each(|key| self.keys.release(key));
             self.accounts.release(&self.world, entry.party);
             self.pending -= usize::from(entry.job.state == JobState::Pending);
@@ -420,8 +460,9 @@ impl Engine {
         let mut held = Vec::new();
         for entry in self.world.jobs.values() {
             if let Some(attempt) = entry.job.attempt.as_ref().filter(|_| entry.job.state.is_active()) {
-                let end = end_of(&entry.job, attempt);
-                held.push(((entry.job.id, None, false), end, attempt.nodes.clone(), attempt.reservation.clone(), Sharer::of(&entry.job)));
+                for (end, nodes) in held_by(&entry.job, attempt) {
+                    held.push(((entry.job.id, None, false), end, nodes, attempt.reservation.clone(), Sharer::of(&entry.job)));
+                }
             }
         }
         for ((job, index), start) in &self.world.unconfirmed {

@@ -19,6 +19,7 @@ use crate::priority::Scale;
 use crate::queue::{self, Judged};
 use crate::reserved::Reserved;
 use crate::standing::{Alarm, Standing};
+use crate::suspended;
 use crate::verdicts::Writer;
 use crate::victims;
 
@@ -31,6 +32,7 @@ impl Engine {
         let now = micros(at);
         let mut plan = Plan::at(at);
         self.refresh_fleet();
+        self.forget_returns();
         self.clock = now;
         let mut standing = Standing::default();
         self.watch_running(now, &mut plan, &mut standing);
@@ -68,6 +70,7 @@ impl Engine {
             &self.world.partitions,
         );
         pass.preempting = victims::Rules::new(&self.world, now, !pass.accounts.cohorts.is_empty()).map(Preempting::new);
+        pass.returning = suspended::returning(&self.world);
         pass.bookings.clear();
         pass.licenses.clear_booked();
         pass.licenses.clamp_overdue(now);
@@ -81,6 +84,7 @@ impl Engine {
         if let Some(preempting) = pass.preempting.take() {
             preempting.tell(&mut plan);
         }
+        plan.resumes = std::mem::take(&mut pass.resumes);
 
         // What is held otherwise may be held by limits too.
         for (ranked, judged) in ranked.iter().zip(&mut judged) {

@@ -4,7 +4,7 @@
 //! (backfill over a profile of free resources); where it differs, time is half-open intervals and devices are planned singly.
 //!
 //! The rooms, in the order of a plan: [`eligible`] and [`priority`] ([`queue`], [`order`], [`predict`]), [`shape`] and [`fit`] ([`counted`]), [`profile`] ([`timeline`],
-//! [`gaps`], [`filling`]) and [`search`] ([`singles`], [`floors`], [`licenses`], [`sharing`], [`shared_gpus`]), [`backfill`], [`preempt`] ([`victims`], [`claims`]), [`place`], [`explain`] ([`verdicts`], [`features`]). [`fleet`] keeps the
+//! [`gaps`], [`filling`]) and [`search`] ([`singles`], [`floors`], [`licenses`], [`sharing`], [`shared_gpus`]), [`backfill`], [`preempt`] ([`victims`], [`claims`]), [`suspended`], [`place`], [`explain`] ([`verdicts`], [`features`]). [`fleet`] keeps the
 //! nodes and what reservations keep of them ([`views`], [`ways`], [`reserved`]), [`accounts`] who asks ([`shares`], [`usage`]) and what limits count ([`ledger`], [`limits`]), [`engine`] the state that events change, [`full`] and [`quick`] the two plans, [`dry_run`] a plan that is only asked about, and [`choose`] which nodes a reservation gets.
 
 mod accounts;
@@ -48,6 +48,7 @@ mod shares;
 mod sharing;
 mod singles;
 mod standing;
+mod suspended;
 mod tiers;
 mod timeline;
 mod usage;
@@ -61,5 +62,5 @@ pub use dry_run::DryRun;
 pub use engine::{Engine, Settings};
 pub use fleet::Membership;
 pub use order::{Order, Rest};
-pub use plan::{NewClaim, Plan, Preemption, Start};
+pub use plan::{NewClaim, Plan, Preemption, Resume, Start};
 pub use usage::fold as fold_usage;

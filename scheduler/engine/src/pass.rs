@@ -22,11 +22,12 @@ use crate::keys::{KeyId, Keys};
 use crate::licenses::Licenses;
 use crate::limits::{Causes, Memo};
 use crate::place;
-use crate::plan::Start;
+use crate::plan::{Resume, Start};
 use crate::profile::{Booking, Profile};
 use crate::search::{Answer, Wanted, choose_now, earliest};
 use crate::shape::{Share, core_use, even_share, node_need};
 use crate::singles::Trails;
+use crate::suspended::Returning;
 use crate::timeline::Held;
 
 /// A gang's instant and nodes, ascending.
@@ -51,6 +52,9 @@ pub struct Pass<'a> {
     tasks_started: HashMap<JobId, u32>,
     /// Only a full plan preempts.
     pub preempting: Option<Preempting<'a>>,
+    /// Suspended jobs that have not been looked at yet, and those that go on.
+    pub returning: Vec<Returning>,
+    pub resumes: Vec<Resume>,
     pub floors: Floors,
     trails: Trails,
     // Maps that are looked up, never walked in an order that shows.
@@ -108,6 +112,8 @@ impl<'a> Pass<'a> {
             partitions,
             tasks_started: HashMap::new(),
             preempting: None,
+            returning: Vec::new(),
+            resumes: Vec::new(),
             memo: Memo::default(),
             floors,
             trails: Trails::default(),
@@ -142,7 +148,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn forget_bounds(&mut self) {
+    pub fn forget_bounds(&mut self) {
         self.floors = Floors::default();
         self.trails.clear();
         self.uneven_floors.clear();

@@ -41,6 +41,30 @@ pub fn allocate(fleet: &Fleet, at: NodeIdx, need: &Amount, cores: CoreUse, tasks
     NodeAllocation { node: entry.node.name.clone(), cpus, idle_cpus, memory_bytes: Bytes(need.memory), gpus, share: None, tasks }
 }
 
+/// What a suspended job has that goes on: as before, but for whole cores that others have now. Free ones take their place, thread by thread,
+/// from beside its GPUs and old CPUs as far as they go.
+pub fn cpus_again(fleet: &Fleet, at: NodeIdx, old: &NodeAllocation) -> NodeAllocation {
+    let inventory = &fleet.nodes[at as usize].node.inventory;
+    let numa_of: BTreeMap<u32, u32> = inventory.numa.iter().flat_map(|numa| numa.cpus.iter().map(|cpu| (*cpu, numa.id))).collect();
+    let of_gpus = inventory.gpus.iter().filter(|gpu| old.gpus.contains(&gpu.index)).filter_map(|gpu| gpu.numa);
+    let near: BTreeSet<u32> = of_gpus.chain(old.cpus.iter().filter_map(|cpu| numa_of.get(cpu).copied())).collect();
+    let is_own = |cpu: &u32| old.cpus.contains(cpu) || old.idle_cpus.contains(cpu);
+    let free: Vec<Vec<u32>> = free_domains(fleet, at, None, false).into_values().flat_map(|domain| domain.cores).collect();
+    let is_free = |cpu: &u32| free.iter().any(|core| core.contains(cpu));
+    let mut spare: Vec<&Vec<u32>> = free.iter().filter(|core| !core.iter().any(is_own)).collect();
+    spare.sort_by_key(|core| (numa_of.get(&core[0]).is_none_or(|numa| !near.contains(numa)), core[0]));
+    let singles: Vec<Vec<u32>> = inventory.cpus.iter().map(|cpu| vec![*cpu]).collect();
+    let cores = if fleet.class(at).threads > 1 { &inventory.cores } else { &singles };
+    let gone = cores.iter().filter(|core| core.iter().any(is_own) && !core.iter().any(is_free));
+    let moved: BTreeMap<u32, u32> = gone.zip(spare).flat_map(|(gone, spare)| gone.iter().copied().zip(spare.iter().copied())).collect();
+    let again = |cpus: &[u32]| {
+        let mut cpus: Vec<u32> = cpus.iter().map(|cpu| moved.get(cpu).copied().unwrap_or(*cpu)).collect();
+        cpus.sort_unstable();
+        cpus
+    };
+    NodeAllocation { cpus: again(&old.cpus), idle_cpus: again(&old.idle_cpus), ..old.clone() }
+}
+
 fn free_domains(fleet: &Fleet, at: NodeIdx, kind: Option<&str>, is_whole: bool) -> BTreeMap<u32, Domain> {
     let entry = &fleet.nodes[at as usize];
     let inventory = &entry.node.inventory;

@@ -20,6 +20,9 @@ pub struct Plan {
     /// What those others get: held for them until they start or are gone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<NewClaim>,
+    /// Suspended jobs that get CPUs again and go on, in the order in which they were suspended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resumes: Vec<Resume>,
     /// Every pending job was considered. Else the plan answers events alone, and speaks only of jobs whose answer it changed.
     pub is_full: bool,
     /// A full plan: one for every job that stays pending, in queue order. The loop writes those that changed.
@@ -51,16 +54,27 @@ pub struct Preemption {
     pub victim: JobId,
     /// The attempt that is meant; a later one is no victim.
     pub attempt: u32,
-    /// `cancel` or `requeue`.
+    /// `cancel`, `requeue` or `suspend`.
     pub mode: PreemptMode,
     pub for_job: JobId,
     /// Those of its nodes that the other job gets.
     pub nodes: Vec<NodeName>,
-    /// End of its grace.
+    /// End of its grace; of one that is suspended, when its CPUs are free.
     pub at: Timestamp,
     /// The other job's tenant takes back what it has lent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reclaimed: bool,
+}
+
+/// A suspended job that goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resume {
+    pub job: JobId,
+    /// The attempt and the suspension that are meant.
+    pub attempt: u32,
+    pub suspension: u32,
+    /// As before but for the CPUs, which may be others.
+    pub nodes: Vec<NodeAllocation>,
 }
 
 /// Nodes that a pending job has got by preemption.
@@ -78,6 +92,7 @@ impl Plan {
             starts: Vec::new(),
             preemptions: Vec::new(),
             claims: Vec::new(),
+            resumes: Vec::new(),
             verdicts: Vec::new(),
             expired: Vec::new(),
             overdue: Vec::new(),

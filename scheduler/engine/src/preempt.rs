@@ -15,10 +15,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use berth_model::JobId;
 use berth_model::event::JobSnapshot;
+use berth_model::preemption::PreemptMode;
 use berth_model::state::JobState;
 use berth_model::tres::TresCounts;
 
-use crate::amount::{Amount, Micros};
+use crate::amount::{Amount, Micros, NEVER};
 use crate::cohorts::Reclaim;
 use crate::fit::{Fit, Variant};
 use crate::fleet::{Fleet, Holding, NodeIdx};
@@ -210,20 +211,30 @@ impl Search<'_> {
         self.variant.needs[self.ground.fleet.nodes[at as usize].class as usize].as_ref()
     }
 
-    /// Who holds something when all that are gone have left: until when, and what.
-    fn holders(&self, at: NodeIdx, are_ending_gone: bool) -> impl Iterator<Item = &Holding> + '_ {
+    /// Who holds something when all that are gone have left, each with whether it is suspended by then.
+    fn holders(&self, at: NodeIdx, are_ending_gone: bool) -> impl Iterator<Item = (&Holding, bool)> + '_ {
         let here = self.held_by.get(&at).map(Vec::as_slice).unwrap_or_default();
-        self.ground.fleet.holdings(at).iter().filter(move |holding| {
-            let is_gone = here.iter().any(|i| self.gone[*i] && self.victims[*i].0.job == holding.owner);
+        self.ground.fleet.holdings(at).iter().filter_map(move |holding| {
+            let victim = |i: &usize| Some(&self.victims[*i].0).filter(|victim| self.gone[*i] && victim.job == holding.owner);
             let is_ending = || self.ground.rules.world.jobs.get(&holding.owner).is_some_and(|e| e.job.state == JobState::Completing);
-            !(is_gone || are_ending_gone && is_ending())
+            match here.iter().find_map(victim) {
+                Some(victim) => (victim.mode == PreemptMode::Suspend).then_some((holding, true)),
+                None if are_ending_gone && is_ending() => None,
+                None => Some((holding, false)),
+            }
         })
     }
 
-    /// What they hold, each until when, by way of which reservation.
+    /// What they hold, each until when, by way of which reservation. Those that are suspended leave their CPUs; to others a job that shares with
+    /// its own kind alone keeps the whole node.
     fn held(&self, at: NodeIdx, are_ending_gone: bool) -> Vec<(Micros, Amount, Option<u32>)> {
-        let left: Vec<&Holding> = self.holders(at, are_ending_gone).collect();
-        let mut held: Vec<_> = left.iter().map(|holding| (holding.end, holding.amount, holding.via)).collect();
+        let (left, are_still): (Vec<&Holding>, Vec<bool>) = self.holders(at, are_ending_gone).unzip();
+        let rest = |holding: &Holding| if holding.sharer.is_some() { holding.amount } else { Amount { cpus: 0, ..holding.amount } };
+        let held = |(holding, is_still): (&&Holding, &bool)| match is_still {
+            true => (NEVER, rest(holding), holding.via),
+            false => (holding.end, holding.amount, holding.via),
+        };
+        let mut held: Vec<_> = left.iter().zip(&are_still).map(held).collect();
         held.extend(shared_gpus::kept(self.ground.fleet, self.ground.profile.bookings(at), at, &left));
         held
     }

@@ -118,7 +118,10 @@ impl Engine {
     fn is_quick_enough(&self, now: Micros) -> bool {
         let is_singleton = |job: &JobId| self.world.jobs.get(job).is_some_and(|e| e.job.is_singleton);
         let is_in_order = self.settings.order == Order::Submission && self.settings.depth == usize::MAX;
-        is_in_order && !self.news.is_large && now >= self.clock && !self.news.arrived.iter().any(is_singleton)
+        // Suspended jobs go on by full plans.
+        let is_suspended = |at: &NodeIdx| self.fleet.holdings(*at).iter().any(|held| self.world.suspended.contains(&held.owner));
+        let frees_suspended = !self.world.suspended.is_empty() && self.news.freed.iter().any(is_suspended);
+        is_in_order && !frees_suspended && !self.news.is_large && now >= self.clock && !self.news.arrived.iter().any(is_singleton)
     }
 
     /// Jobs that came or changed, or whose begin time has come.

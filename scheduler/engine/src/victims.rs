@@ -2,7 +2,7 @@
 //!
 //! Mode: a victim's QOS says it before its partition, that before the policy. Grace likewise; where nobody says, it is the policy's
 //! `kill_wait_seconds`. Exempt time: the partition's QOS, else the job's (the other way round with `over_partition_qos`), else the
-//! policy. What is lost is the work since the attempt's last checkpoint, in billing-seconds, so that a GPU weighs what the site says.
+//! policy. A job that is suspended has two seconds and loses nothing. What is lost otherwise is the work since the attempt's last checkpoint, in billing-seconds, so that a GPU weighs what the site says.
 //!
 //! Example: a job that bills 8 a second and ran for an hour, with a checkpoint ten minutes ago, loses 8 × 600 = 4800.
 
@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use berth_model::JobId;
 use berth_model::event::{JobSnapshot, RunningAttempt};
 use berth_model::policy::Qos;
-use berth_model::preemption::{PreemptBy, PreemptMode};
+use berth_model::preemption::{PreemptBy, PreemptMode, SUSPEND_GRACE_SECONDS};
 use berth_model::quota::Reclaim;
 use berth_model::state::JobState;
 
@@ -94,6 +94,9 @@ impl<'a> Rules<'a> {
     /// What becomes of a job if it is preempted now; `None`: it is safe.
     pub fn victim(&self, job: &JobSnapshot) -> Option<Victim> {
         let attempt = job.attempt.as_ref().filter(|attempt| attempt.preempted.is_none())?;
+        if job.state == JobState::Running && attempt.suspension.is_some() {
+            return None;
+        }
         if !matches!(job.state, JobState::Allocated | JobState::Running | JobState::Suspended) {
             return None;
         }
@@ -103,18 +106,20 @@ impl<'a> Rules<'a> {
         }
         let mode = match self.mode(job) {
             PreemptMode::Off => return None,
+            // Who shares a GPU keeps it for others as well; only what has it alone is frozen.
+            PreemptMode::Suspend if attempt.nodes.iter().any(|node| node.share.is_some()) => return None,
+            // What stands still already has no CPUs to give, and what has not begun cannot stand still.
+            PreemptMode::Suspend if job.state != JobState::Running || attempt.started_at.is_none() => return None,
+            PreemptMode::Suspend => PreemptMode::Suspend,
             PreemptMode::Requeue if attempt.is_requeueable => PreemptMode::Requeue,
             PreemptMode::Requeue | PreemptMode::Cancel => PreemptMode::Cancel,
         };
-        let cost = self.cost(job, attempt);
-        Some(Victim {
-            job: job.id,
-            attempt: attempt.number,
-            mode,
-            kill_at: self.now.saturating_add(self.grace(job)),
-            cost,
-            is_reclaimed: false,
-        })
+        let mut cost = self.cost(job, attempt);
+        let mut grace = self.grace(job);
+        if mode == PreemptMode::Suspend {
+            (cost.lost, grace) = (0, span(SUSPEND_GRACE_SECONDS));
+        }
+        Some(Victim { job: job.id, attempt: attempt.number, mode, kill_at: self.now.saturating_add(grace), cost, is_reclaimed: false })
     }
 
     fn mode(&self, job: &JobSnapshot) -> PreemptMode {

@@ -136,6 +136,8 @@ impl Run {
             is_requeueable: true,
             preempted: None,
             reservation: None,
+            suspension: None,
+            suspended_ms: 0,
         };
         let snapshot = JobSnapshot { state: JobState::Running, attempt: Some(attempt), ..sim.job.clone() };
         self.engine.apply(Event::Job(Box::new(snapshot)));

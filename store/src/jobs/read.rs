@@ -1,7 +1,7 @@
 //! Reading jobs: one by reference, many by filter and page.
 
 use berth_model::job::JobSpec;
-use berth_model::preemption::Preempted;
+use berth_model::preemption::{Preempted, Suspension};
 use berth_model::state::{Hold, JobState};
 use berth_model::verdict::{Decision, JobVerdict};
 use berth_model::{Indices, JobRef};
@@ -50,6 +50,8 @@ pub struct JobRow {
     pub nodes: Option<Vec<String>>,
     pub run_id: Option<String>,
     pub stop_reason: Option<String>,
+    /// For how long the attempt has stood still up to now.
+    pub suspended_ms: Option<i64>,
     pub priority: Option<i64>,
     pub planned_start: Option<At>,
     /// Codes of the last verdicts, the binding one first.
@@ -85,7 +87,8 @@ const COLUMNS: &str = "j.job_id, j.tenant, j.account, j.user_name, j.partition, 
     j.submit_time, j.not_before, j.deadline, j.start_time, j.end_time, j.exit_code, j.exit_signal, j.reason, j.attempt, j.restarts,
     j.is_expedited, j.array_pending, j.array_cancelled, j.array_left,
     case when j.array_total is not null then (j.planning->>'throttle')::bigint end as array_throttle, j.array_total, j.array_job_id, j.array_index, j.version,
-    a.nodes, a.run_id, a.stop_reason, v.priority, v.planned_start,
+    a.nodes, a.run_id, a.stop_reason,
+    a.suspended_ms + coalesce(extract(epoch from now() - (a.suspension->>'since')::timestamptz) * 1000, 0)::bigint as suspended_ms, v.priority, v.planned_start,
     (select array_agg(x->>'code' order by n) from jsonb_array_elements(v.verdict->'verdicts') with ordinality as t(x, n)) as pending_reasons";
 
 const FROM: &str = " from jobs j
@@ -228,7 +231,8 @@ impl Db {
     pub async fn attempts(&self, job: u64) -> Result<Vec<AttemptRow>, StoreError> {
         Ok(sqlx::query_as(
             "select attempt, run_id, state, nodes, allocation, allocated_at, started_at, ended_at, stop_reason, exit_code, exit_signal, failure, decision,
-                 checkpoint_at, preempted
+                 checkpoint_at, preempted, suspension,
+                 suspended_ms + coalesce(extract(epoch from now() - (suspension->>'since')::timestamptz) * 1000, 0)::bigint as suspended_ms
              from attempts where job_id = $1 order by attempt",
         )
         .bind(job as i64)
@@ -266,6 +270,8 @@ pub struct AttemptRow {
     pub decision: Option<Json<Decision>>,
     pub checkpoint_at: Option<At>,
     pub preempted: Option<Json<Preempted>>,
+    pub suspension: Option<Json<Suspension>>,
+    pub suspended_ms: i64,
 }
 
 fn push_filter(query: &mut QueryBuilder<Postgres>, filter: &JobFilter) {

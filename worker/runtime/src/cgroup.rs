@@ -1,6 +1,7 @@
 //! Control groups: the walls around a step, and the counters that tell what it used. Version 1 (controllers mounted one by one),
 //! version 2, and machines where cgroups cannot be written: there steps run without walls, and the node says so.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -161,6 +162,64 @@ impl Group {
         fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default().lines().filter_map(|l| l.parse().ok()).collect()
     }
 
+    /// Freezes all that is in the group, or lets it go on. Returns when all stands still.
+    pub fn freeze(&self, is_frozen: bool) -> io::Result<()> {
+        match &self.layout {
+            Layout::V1(_) => self.freeze_by_freezer(is_frozen),
+            Layout::V2(root) => {
+                let folder = root.join(&self.name);
+                fs::write(folder.join("cgroup.freeze"), if is_frozen { "1" } else { "0" })?;
+                let wanted = if is_frozen { "frozen 1" } else { "frozen 0" };
+                wait_for(|| fs::read_to_string(folder.join("cgroup.events")).is_ok_and(|text| text.lines().any(|line| line == wanted)))
+            }
+            Layout::None => Err(io::Error::other("there are no writable cgroups")),
+        }
+    }
+
+    /// Version 1: steps are in no group of the freezer until one is frozen, so that all others do not pay for it. Whatever is moved into a
+    /// frozen group freezes, and what it had forked before is found in the next round.
+    fn freeze_by_freezer(&self, is_frozen: bool) -> io::Result<()> {
+        let folder = freezer().ok_or_else(|| io::Error::other("the freezer's cgroups are not mounted"))?.join(&self.name);
+        if !is_frozen && !folder.exists() {
+            return Ok(());
+        }
+        fs::create_dir_all(&folder)?;
+        let (state, members) = (folder.join("freezer.state"), folder.join("cgroup.procs"));
+        fs::write(&state, if is_frozen { "FROZEN" } else { "THAWED" })?;
+        let is_in = |wanted: &str| fs::read_to_string(&state).is_ok_and(|text| text.trim() == wanted);
+        if !is_frozen {
+            return wait_for(|| is_in("THAWED"));
+        }
+        wait_for(|| {
+            let frozen: BTreeSet<i32> = numbers(&members);
+            let outside: Vec<i32> = self.processes_below().into_iter().filter(|pid| !frozen.contains(pid)).collect();
+            // One that has just ended cannot be moved, and need not be.
+            outside.iter().for_each(|pid| _ = fs::write(&members, pid.to_string()));
+            outside.is_empty() && is_in("FROZEN")
+        })
+    }
+
+    /// Processes in the group and in those that were made in it.
+    fn processes_below(&self) -> BTreeSet<i32> {
+        let mut found = BTreeSet::new();
+        let mut folders: Vec<PathBuf> = self.folder("pids").into_iter().collect();
+        while let Some(folder) = folders.pop() {
+            found.extend(numbers(&folder.join("cgroup.procs")));
+            let inner = fs::read_dir(&folder).into_iter().flatten().flatten().filter(|e| e.file_type().is_ok_and(|t| t.is_dir()));
+            folders.extend(inner.map(|entry| entry.path()));
+        }
+        found
+    }
+
+    /// Binds the group to other CPUs. One that was bound to none stays so.
+    pub fn bind(&self, cores: &[u32]) -> io::Result<()> {
+        let list = cores.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        match self.folder("cpuset").filter(|folder| !list.is_empty() && folder.exists()) {
+            Some(folder) => fs::write(folder.join("cpuset.cpus"), list),
+            None => Ok(()),
+        }
+    }
+
     /// SIGKILL for all that is in the group, forks in flight included.
     pub fn kill(&self) {
         if let Layout::V2(root) = &self.layout
@@ -172,8 +231,12 @@ impl Group {
         if let (Layout::V1(_), Some(folder)) = (&self.layout, self.folder("pids")) {
             let _ = fs::write(folder.join("pids.max"), "0");
         }
-        for _ in 0..200 {
+        for round in 0..200 {
             let processes = self.processes();
+            if round == 1 {
+                // What stands still does not even die. The freezer is looked for only where something is left.
+                let _ = self.freeze(false);
+            }
             for pid in &processes {
                 // Safety: a plain system call; the group holds only what the step started.
                 unsafe { libc::kill(*pid, libc::SIGKILL) };
@@ -228,6 +291,30 @@ impl Group {
             }
         }
     }
+}
+
+/// Where version 1's freezer is mounted.
+fn freezer() -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
+    mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>()).find_map(|fields| match fields.as_slice() {
+        [_, path, "cgroup", options, ..] if options.split(',').any(|option| option == "freezer") => Some(PathBuf::from(path)),
+        _ => None,
+    })
+}
+
+fn numbers(file: &Path) -> BTreeSet<i32> {
+    fs::read_to_string(file).unwrap_or_default().lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+/// Looks until `holds`, for five seconds at most.
+fn wait_for(holds: impl Fn() -> bool) -> io::Result<()> {
+    for _ in 0..1000 {
+        if holds() {
+            return Ok(());
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    Err(io::Error::new(io::ErrorKind::TimedOut, "the group did not change its state within five seconds"))
 }
 
 /// A group whose last process is just being reaped is busy for a moment.

@@ -38,6 +38,10 @@ pub trait Runtime: Send + Sync {
     async fn start(&self, key: &StepKey) -> Result<(), LaunchError>;
     /// Sends `signal` to every task (and, for a batch script with `all`, to all processes of the step).
     async fn signal(&self, key: &StepKey, signal: i32, all: bool) -> Result<(), LaunchError>;
+    /// Freezes all of the step, or lets it go on. A frozen one is still killed at once.
+    async fn suspend(&self, key: &StepKey, is_suspended: bool) -> Result<(), LaunchError>;
+    /// Binds the step to other CPUs from now on.
+    async fn bind(&self, key: &StepKey, cores: &[u32]) -> Result<(), LaunchError>;
     /// SIGKILL for everything in the step, at once and for certain.
     async fn kill(&self, key: &StepKey) -> Result<(), LaunchError>;
     /// Waits for the end of the step on this node. May be called by a restarted agent for a step it did not start.

@@ -142,6 +142,13 @@ pub(crate) async fn until(holds: impl Fn() -> bool) {
     }
 }
 
+/// Freezes a step's group, or lets it go on.
+pub(crate) async fn freeze(group: Group, is_frozen: bool) -> Result<(), LaunchError> {
+    let frozen = tokio::task::spawn_blocking(move || group.freeze(is_frozen)).await.map_err(|e| node_error(e.to_string()))?;
+    let what = if is_frozen { "suspended" } else { "resumed" };
+    frozen.map_err(|e| node_error(format!("the step could not be {what}: {e}")))
+}
+
 pub(crate) fn node_error(detail: impl Into<String>) -> LaunchError {
     fault(LaunchCause::NodeError, detail)
 }
@@ -197,6 +204,18 @@ impl Runtime for Process {
         until(|| dir.join("pids").exists() || self.phase(&dir) != StepPhase::Running).await;
         send(&dir, signal, all);
         Ok(())
+    }
+
+    async fn suspend(&self, key: &StepKey, is_suspended: bool) -> Result<(), LaunchError> {
+        if self.layout == Layout::None {
+            let signal = if is_suspended { libc::SIGSTOP } else { libc::SIGCONT };
+            return self.signal(key, signal, true).await;
+        }
+        freeze(self.group(key)?, is_suspended).await
+    }
+
+    async fn bind(&self, key: &StepKey, cores: &[u32]) -> Result<(), LaunchError> {
+        self.group(key)?.bind(cores).map_err(|e| node_error(format!("the step could not be bound to other CPUs: {e}")))
     }
 
     async fn kill(&self, key: &StepKey) -> Result<(), LaunchError> {

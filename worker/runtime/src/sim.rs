@@ -14,6 +14,8 @@ use crate::{FoundStep, LaunchCause, LaunchError, LaunchSpec, Runtime, StepExit, 
 struct Step {
     spec: LaunchSpec,
     ends_at: Option<Instant>,
+    /// Time left to it while it is suspended.
+    left: watch::Sender<Option<Duration>>,
     /// The signal that ended it early.
     killed: watch::Sender<Option<i32>>,
 }
@@ -46,7 +48,12 @@ impl Runtime for Sim {
 
     async fn prepare(&self, spec: &LaunchSpec) -> Result<(), LaunchError> {
         let mut steps = self.steps.lock().expect("no panic while the lock is held");
-        steps.entry(spec.key.clone()).or_insert_with(|| Step { spec: spec.clone(), ends_at: None, killed: watch::Sender::new(None) });
+        steps.entry(spec.key.clone()).or_insert_with(|| Step {
+            spec: spec.clone(),
+            ends_at: None,
+            left: watch::Sender::new(None),
+            killed: watch::Sender::new(None),
+        });
         Ok(())
     }
 
@@ -65,16 +72,41 @@ impl Runtime for Sim {
         })
     }
 
+    async fn suspend(&self, key: &StepKey, is_suspended: bool) -> Result<(), LaunchError> {
+        self.with(key, |step| {
+            let left = *step.left.borrow();
+            match (left, step.ends_at) {
+                (None, Some(at)) if is_suspended => _ = step.left.send_replace(Some(at.saturating_duration_since(Instant::now()))),
+                (Some(left), Some(_)) if !is_suspended => {
+                    step.ends_at = Some(Instant::now() + left);
+                    step.left.send_replace(None);
+                }
+                _ => {}
+            }
+        })
+    }
+
+    async fn bind(&self, _key: &StepKey, _cores: &[u32]) -> Result<(), LaunchError> {
+        Ok(())
+    }
+
     async fn kill(&self, key: &StepKey) -> Result<(), LaunchError> {
         self.signal(key, libc::SIGKILL, true).await
     }
 
     async fn wait(&self, key: &StepKey) -> Result<StepExit, LaunchError> {
-        let (spec, ends_at, mut killed) = self.with(key, |s| (s.spec.clone(), s.ends_at, s.killed.subscribe()))?;
-        let ends_at = ends_at.ok_or_else(|| LaunchError { cause: LaunchCause::NodeError, detail: "the step did not start".to_owned() })?;
-        let signal = tokio::select! {
-            () = tokio::time::sleep_until(ends_at) => None,
-            signal = killed.wait_for(Option::is_some) => signal.ok().and_then(|s| *s),
+        let (spec, mut left, mut killed) = self.with(key, |s| (s.spec.clone(), s.left.subscribe(), s.killed.subscribe()))?;
+        let signal = loop {
+            let ends_at = self.with(key, |s| s.ends_at)?;
+            let ends_at =
+                ends_at.ok_or_else(|| LaunchError { cause: LaunchCause::NodeError, detail: "the step did not start".to_owned() })?;
+            let is_suspended = left.borrow_and_update().is_some();
+            tokio::select! {
+                () = tokio::time::sleep_until(ends_at), if !is_suspended => break None,
+                // Suspended or resumed: the end is another.
+                changed = left.changed() => if changed.is_err() { break None },
+                signal = killed.wait_for(Option::is_some) => break signal.ok().and_then(|s| *s),
+            }
         };
         let code = signal.is_none().then(|| number(&spec, "BERTH_SIM_EXIT").unwrap_or(0.0) as i32);
         let tasks = spec.tasks.iter().map(|t| TaskExit { rank: t.rank, code, signal }).collect();

@@ -238,3 +238,72 @@ async fn a_bad_exit_takes_the_other_tasks_with_it_when_asked() {
     let exit = run(&driver, &spec).await;
     assert_eq!((exit.tasks[0].signal, exit.tasks[1].code), (Some(9), Some(3)));
 }
+
+/// Lines that a file has by now.
+fn lines(file: &Path) -> usize {
+    std::fs::read_to_string(file).unwrap_or_default().lines().count()
+}
+
+#[tokio::test]
+async fn a_frozen_step_stands_still_with_all_its_children_until_it_goes_on_or_is_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    let driver = driver(dir.path());
+    // Forks all the time, in a process group of its own too, and heeds no signal.
+    let script =
+        "trap '' TSTP TERM\n(setsid sh -c 'while :; do echo run >> away.txt; sleep 0.01; done' &)\nwhile :; do echo run; sleep 0.01; done";
+    let spec = spec(dir.path(), script);
+    driver.prepare(&spec).await.unwrap();
+    driver.start(&spec.key).await.unwrap();
+    let (near, away) = (dir.path().join("0.out"), dir.path().join("away.txt"));
+    let both = || (lines(&near), lines(&away));
+    let pause = || tokio::time::sleep(std::time::Duration::from_millis(200));
+    while both().0 < 3 || both().1 < 3 {
+        pause().await;
+    }
+    for _ in 0..2 {
+        driver.suspend(&spec.key, true).await.unwrap();
+        let still = both();
+        pause().await;
+        assert_eq!(both(), still);
+        driver.suspend(&spec.key, false).await.unwrap();
+        while both().0 == still.0 || both().1 == still.1 {
+            pause().await;
+        }
+    }
+    driver.suspend(&spec.key, true).await.unwrap();
+    driver.kill(&spec.key).await.unwrap();
+    let exit = driver.wait(&spec.key).await.unwrap();
+    assert_eq!(exit.tasks[0].signal, Some(libc::SIGKILL));
+    driver.delete(&spec.key).await.unwrap();
+    let still = both();
+    pause().await;
+    assert_eq!(both(), still, "what ran away is killed as well");
+}
+
+#[tokio::test]
+async fn a_step_can_be_bound_to_other_cpus() {
+    let dir = tempfile::tempdir().unwrap();
+    let driver = driver(dir.path());
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    if matches!(Layout::detect(), Layout::None) || cpus < 2 {
+        eprintln!("no writable cgroups, or one CPU: not tried");
+        return;
+    }
+    let mut spec = spec(dir.path(), "while :; do grep Cpus_allowed_list /proc/self/status; sleep 0.01; done");
+    spec.limits.cores = vec![0];
+    driver.prepare(&spec).await.unwrap();
+    driver.start(&spec.key).await.unwrap();
+    let last =
+        || std::fs::read_to_string(dir.path().join("0.out")).unwrap_or_default().lines().last().map(str::to_owned).unwrap_or_default();
+    let shows = async |list: &str| {
+        while last() != format!("Cpus_allowed_list:\t{list}") {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    shows("0").await;
+    driver.bind(&spec.key, &[1]).await.unwrap();
+    shows("1").await;
+    driver.kill(&spec.key).await.unwrap();
+    driver.wait(&spec.key).await.unwrap();
+    driver.delete(&spec.key).await.unwrap();
+}

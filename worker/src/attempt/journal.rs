@@ -15,6 +15,11 @@ pub struct Data {
     pub is_prolog_done: bool,
     /// Signals up to this id are delivered.
     pub last_signal: u64,
+    /// Number of the suspension in which it stands still now, and since when, as `started_ms`.
+    pub suspended: Option<u32>,
+    pub suspended_since_ms: u64,
+    /// Milliseconds for which it stood still before.
+    pub suspended_ms: u64,
     /// The machine's boot that `started_ms` counts from.
     machine_boot: String,
 }

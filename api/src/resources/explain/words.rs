@@ -1,5 +1,6 @@
 //! Verdicts as sentences.
 
+use berth_model::preemption::Suspension;
 use berth_model::state::JobState;
 use berth_model::verdict::{JobVerdict, Verdict};
 
@@ -31,6 +32,20 @@ pub fn it_is(state: JobState) -> &'static str {
         JobState::LaunchFailed => "It could not be launched",
         JobState::BootFail => "Its nodes did not come up",
     }
+}
+
+/// Who has a job suspended, and when it goes on. `is_own`: the other job is of its own tenant.
+pub fn suspended(suspension: &Suspension, is_own: bool) -> String {
+    let who = match suspension.for_job {
+        Some(job) if is_own => format!("to make room for job {job}"),
+        Some(_) => "to make room for a job of another tenant".to_owned(),
+        None => "by an administrator".to_owned(),
+    };
+    let then = match suspension.is_held {
+        true => "it goes on when an administrator resumes it",
+        false => "it goes on as soon as there are CPUs for it on all its nodes",
+    };
+    format!(" It was suspended at {} {who}; {then}.", suspension.at)
 }
 
 /// The reason in a sentence: who or what is waited for.

@@ -192,6 +192,8 @@ pub fn running_jobs(nodes: u32, first_id: u64) -> Vec<JobSnapshot> {
                 is_requeueable: true,
                 preempted: None,
                 reservation: None,
+                suspension: None,
+                suspended_ms: 0,
             };
             next += count;
             running.push(JobSnapshot { state: JobState::Running, attempt: Some(attempt), ..job(id, shape(count, gpus, 12, 10), 48 * 60) });

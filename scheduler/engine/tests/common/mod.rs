@@ -168,6 +168,8 @@ pub fn attempt(began: Timestamp, charge: Charge, nodes: Vec<NodeAllocation>) -> 
         is_requeueable: true,
         preempted: None,
         reservation: None,
+        suspension: None,
+        suspended_ms: 0,
     }
 }
 

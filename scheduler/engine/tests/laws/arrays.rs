@@ -76,6 +76,8 @@ fn plan(engine: &mut Engine, arrays: &mut [Array], minute: i64, is_full: bool, n
             is_requeueable: true,
             preempted: None,
             reservation: None,
+            suspension: None,
+            suspended_ms: 0,
         };
         let row = JobSnapshot { id: JobId(*next), state: JobState::Running, attempt: Some(attempt), ..array.row.clone() };
         engine.confirm(start.job, start.array_index);

@@ -13,6 +13,7 @@ mod quotas;
 mod reservations;
 mod shares;
 mod sharing;
+mod suspension;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};

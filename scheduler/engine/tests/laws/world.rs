@@ -161,6 +161,8 @@ impl World {
             let job = self.pending.remove(&start.job).expect("only what waits is started");
             let attempt = RunningAttempt {
                 reservation: start.reservation.clone(),
+                suspension: None,
+                suspended_ms: 0,
                 ..common::attempt(at(self.now), start.charge.clone(), start.nodes.clone())
             };
             let job = JobSnapshot { state: JobState::Running, attempt: Some(attempt), claim: None, ..job };

@@ -13,7 +13,7 @@ use super::IO;
 use super::images::ImageConfig;
 use super::shim::Container;
 use crate::cgroup::{Group, Layout};
-use crate::process::{ShimCommand, StepDirs, node_error, until};
+use crate::process::{ShimCommand, StepDirs, freeze, node_error, until};
 use crate::shim::{SavedLayout, group_name, job_group_name};
 use crate::{FoundStep, LaunchCause, LaunchError, LaunchSpec, StepExit, StepKey, StepPhase, Usage};
 
@@ -149,6 +149,15 @@ impl ContainerSteps {
         }
         let group = self.group(key)?;
         tokio::task::spawn_blocking(move || group.kill()).await.map_err(|e| node_error(e.to_string()))
+    }
+
+    /// Freezes the container, or lets it go on. By its group, whoever made it.
+    pub async fn suspend(&self, key: &StepKey, is_suspended: bool) -> Result<(), LaunchError> {
+        freeze(self.group(key)?, is_suspended).await
+    }
+
+    pub fn bind(&self, key: &StepKey, cores: &[u32]) -> Result<(), LaunchError> {
+        self.group(key)?.bind(cores).map_err(|e| node_error(format!("the container could not be bound to other CPUs: {e}")))
     }
 
     /// Waits for the shim's word. `None`: it died without one; all is killed then, and the container is to be removed.

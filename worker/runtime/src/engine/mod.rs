@@ -174,6 +174,14 @@ impl Runtime for Engine {
         self.steps.signal(key, signal, all).await
     }
 
+    async fn suspend(&self, key: &StepKey, is_suspended: bool) -> Result<(), LaunchError> {
+        self.steps.suspend(key, is_suspended).await
+    }
+
+    async fn bind(&self, key: &StepKey, cores: &[u32]) -> Result<(), LaunchError> {
+        self.steps.bind(key, cores)
+    }
+
     async fn kill(&self, key: &StepKey) -> Result<(), LaunchError> {
         self.steps.kill(key).await
     }

@@ -1,0 +1,14 @@
+//! Jobs that stand still for a while.
+
+use sea_orm_migration::prelude::*;
+
+#[derive(DeriveMigrationName)]
+pub struct Migration;
+
+#[async_trait::async_trait]
+impl MigrationTrait for Migration {
+    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+        manager.get_connection().execute_unprepared(include_str!("sql/0017_suspension.sql")).await?;
+        Ok(())
+    }
+}
