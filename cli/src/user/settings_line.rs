@@ -148,6 +148,7 @@ const POLICY: &[Known] = &[
     (&["preempttype", "preemptby"], "preempt_by", Kind::PreemptType),
     (&["reclaim"], "reclaim", Kind::Text),
     (&["preemptmode"], "preempt_mode", Kind::Text),
+    (&["bfhetjobprio", "hetjobpriority"], "hetjob_priority", Kind::Text),
     (&["preemptexempttime", "preemptexemptseconds"], "preempt_exempt_seconds", Kind::Seconds),
 ];
 
