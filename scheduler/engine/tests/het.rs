@@ -10,7 +10,7 @@ use berth_model::state::Hold;
 use berth_model::tres::Charge;
 use berth_model::{Bytes, JobId, NodeName};
 use common::*;
-use std::collections::{BTreeSet, BTreeMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Component `offset` of `size` of the job `leader`.
 fn component(leader: u64, offset: u32, size: u32, job: JobSnapshot) -> JobSnapshot {
@@ -19,10 +19,7 @@ fn component(leader: u64, offset: u32, size: u32, job: JobSnapshot) -> JobSnapsh
 
 /// Two components of whole nodes, of so many nodes each.
 fn pair(leader: u64, first: u32, second: u32, minutes: u64) -> [JobSnapshot; 2] {
-    [
-        component(leader, 0, 2, job(leader, shape(first, 16), minutes)),
-        component(leader, 1, 2, job(leader + 1, shape(second, 16), minutes)),
-    ]
+    [component(leader, 0, 2, job(leader, shape(first, 16), minutes)), component(leader, 1, 2, job(leader + 1, shape(second, 16), minutes))]
 }
 
 fn on(node: &str, job: JobSnapshot) -> JobSnapshot {
@@ -82,7 +79,7 @@ fn the_latest_component_binds_and_the_others_wait_for_it() {
 fn what_is_free_until_then_is_anybodys_that_ends_in_time() {
     let [first, second] = pair(10, 1, 1, 60);
     let world = with_all(World::nodes(2, 0).with(running(1, &[1], 30)), [first, second]);
-    let mut world = world.with(job(20, shape(1, 16), 30)).with(job(21, shape(1, 16), 31));
+    let mut world = world.with(pending(20, shape(1, 16), 30, at(-1))).with(pending(21, shape(1, 16), 31, at(-1)));
     let plan = world.plan();
     assert_eq!(started(&plan).keys().copied().collect::<Vec<_>>(), [20]);
     assert_eq!(planned(&plan, 10), Some(at(30)));
@@ -148,10 +145,10 @@ fn a_component_that_is_not_there_yet_is_waited_for() {
 
 #[test]
 fn each_counts_for_limits() {
-    let limited = |most: u64| {
+    let limited = |most: u32| {
         let mut world = with_all(World::nodes(3, 0), pair(1, 1, 1, 60));
         let mut high = Qos::named(name("normal"));
-        high.limits.max_jobs_per_user = Some(most);
+        high.max_jobs_per_user = Some(most);
         world.0.apply(Event::Qos(high));
         world.plan()
     };
