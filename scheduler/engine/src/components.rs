@@ -237,7 +237,7 @@ impl Search<'_, '_> {
     }
 
     fn find(&mut self, i: usize, from: Micros, latest: Micros) -> Option<Found> {
-        if from > latest || from >= NEVER {
+        if from > latest || from == NEVER {
             return None;
         }
         self.pass.find_way_from(self.parts[i], &self.ways[i], from, latest)
