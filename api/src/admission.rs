@@ -14,7 +14,7 @@ use berth_model::resources::{MemoryDemand, ResourceRequest, Shape};
 use berth_model::state::{Hold, PartitionState};
 use berth_model::validate::Choice;
 use berth_model::{Bytes, Name, NodeName, hostlist, validate};
-use berth_store::jobs::submit::{NewJob, Planning};
+use berth_store::jobs::submit::{Component, NewJob, Planning};
 use berth_store::reservations::ReservationRow;
 use jiff::Timestamp;
 
@@ -37,15 +37,27 @@ pub struct Owner<'a> {
     pub sees_all: bool,
 }
 
-/// Checks `spec` for `caller` in `tenant` and makes the job to store.
-pub async fn admit(app: &App, caller: &Caller, tenant: &str, spec: JobSpec) -> Answer<NewJob> {
-    check_nice(caller, spec.nice)?;
-    admit_for(
-        app,
-        &Owner { tenant, user: &caller.subject, any_account: caller.is_tenant_admin(), sees_all: caller.is_platform_admin() },
-        spec,
-    )
-    .await
+/// Checks `spec` for `caller` in `tenant` and makes the job to store; of a heterogeneous job its components, the leader first.
+pub async fn admit(app: &App, caller: &Caller, tenant: &str, spec: JobSpec) -> Answer<Vec<NewJob>> {
+    if spec.kind == JobKind::Component {
+        let help = "leave kind out; the first component's job names the others in components";
+        return Err(Fault::new("unsupported_kind", "kind", "a component is not submitted by itself", help).into());
+    }
+    let owner = Owner { tenant, user: &caller.subject, any_account: caller.is_tenant_admin(), sees_all: caller.is_platform_admin() };
+    let faults = validate::validate(&spec);
+    if !faults.is_empty() {
+        return Err(Problem::faults(faults));
+    }
+    let specs = spec.into_components();
+    let size = specs.len() as u32;
+    let mut jobs = Vec::with_capacity(specs.len());
+    for (offset, spec) in (0..size).zip(specs) {
+        let within = |problem: Problem| if offset == 0 { problem } else { problem.within(&format!("components[{}]", offset - 1)) };
+        check_nice(caller, spec.nice).map_err(within)?;
+        let job = admit_for(app, &owner, spec).await.map_err(within)?;
+        jobs.push(NewJob { component: (size > 1).then_some(Component { offset, size }), ..job });
+    }
+    Ok(jobs)
 }
 
 /// Only administrators raise a priority.
@@ -152,6 +164,7 @@ fn build(rules: &Rules, chain: &[(AssociationKey, Terms)], owner: &Owner<'_>, ac
         time_limit,
         planning,
         array,
+        component: None,
         dependencies,
         submit_limits: limits.into_submit(),
         spec,

@@ -39,11 +39,11 @@ impl Forecasts {
         Forecasts { db, places: Semaphore::new(MOST_WAITING), follower: Arc::default() }
     }
 
-    /// What a full plan made now would say of `job`, and when now was. 503 `overloaded` if too many wait for such answers.
-    pub async fn ask(&self, job: JobSnapshot) -> Answer<(DryRun, Timestamp)> {
+    /// What a full plan made now would say of a job, given by its components, and when now was. 503 `overloaded` if too many wait for such answers.
+    pub async fn ask(&self, jobs: Vec<JobSnapshot>) -> Answer<(DryRun, Timestamp)> {
         // By the database's clock if that is ahead: the job is not from the future.
-        let now = Timestamp::now().max(job.submit_time);
-        Ok((self.with(move |engine| engine.dry_run(job, now)).await?, now))
+        let now = jobs.iter().map(|job| job.submit_time).fold(Timestamp::now(), Timestamp::max);
+        Ok((self.with(move |engine| engine.dry_run_together(jobs, now)).await?, now))
     }
 
     /// What `question` makes of an engine that knows all that has happened. As dear as the plans that it makes. 503 `overloaded` if too

@@ -64,6 +64,16 @@ impl Problem {
         self
     }
 
+    /// The same of a part of the request: `jobs[3]`, `components[0]`.
+    pub fn within(mut self, part: &str) -> Problem {
+        let place = |field: &str| if field.is_empty() { part.to_owned() } else { format!("{part}.{field}") };
+        self.field = Some(place(self.field.as_deref().unwrap_or("")));
+        for fault in &mut self.errors {
+            fault.field = place(&fault.field);
+        }
+        self
+    }
+
     /// 422 with one or more faults; the first is shown at the top.
     pub fn faults(faults: Vec<Fault>) -> Problem {
         let Some(first) = faults.first() else {

@@ -4,6 +4,7 @@
 pub use sea_orm_migration::prelude::*;
 
 mod arrays;
+mod components;
 mod decisions;
 mod failed_nodes;
 mod fair_share;
@@ -36,6 +37,7 @@ impl MigratorTrait for Migrator {
             Box::new(arrays::Migration),
             Box::new(resize::Migration),
             Box::new(failed_nodes::Migration),
+            Box::new(components::Migration),
             Box::new(suspension::Migration),
         ]
     }

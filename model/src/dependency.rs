@@ -112,6 +112,8 @@ impl FromStr for Condition {
             let (job, task) = match id.parse::<JobRef>().map_err(|_| fault(format!("\"{id}\" is not a job id")))? {
                 JobRef::Job(job) => (job, None),
                 JobRef::Task { array, index } => (array, Some(index)),
+                // All components of a job end together.
+                JobRef::Component { leader, .. } => (leader, None),
             };
             conditions.push(Dependency { kind, job, task, delay_minutes: delay });
         }

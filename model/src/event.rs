@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::association::{Association, UsageRow};
+use crate::component::ComponentOf;
 use crate::dependency::DependencyStatus;
 use crate::license::{License, LicenseCounts};
 use crate::node::Node;
@@ -122,6 +123,9 @@ pub struct JobSnapshot {
     /// Of an array's task that has a number of its own: it has run, or was changed by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_of: Option<TaskOf>,
+    /// Of a component of a heterogeneous job: it starts with all the others or not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub component_of: Option<ComponentOf>,
     /// What the job holds, in the states that hold nodes.
     pub attempt: Option<RunningAttempt>,
     /// What others were preempted for, while the job is pending.

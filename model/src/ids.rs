@@ -29,17 +29,18 @@ impl FromStr for JobId {
                 "invalid_job_id",
                 "job_id",
                 format!("\"{text}\" is not a job id"),
-                "a job id is a positive number, for example 1234, or 1234_7 for an array task",
+                "a job id is a positive number, for example 1234, 1234_7 for an array task, or 1234+1 for a component",
             )),
         }
     }
 }
 
-/// How users name a job: `1234`, or `1234_7` for task 7 of array 1234.
+/// How users name a job: `1234`, `1234_7` for task 7 of array 1234, or `1234+1` for component 1 of heterogeneous job 1234.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobRef {
     Job(JobId),
     Task { array: JobId, index: u32 },
+    Component { leader: JobId, offset: u32 },
 }
 
 impl fmt::Display for JobRef {
@@ -47,6 +48,7 @@ impl fmt::Display for JobRef {
         match self {
             JobRef::Job(id) => id.fmt(f),
             JobRef::Task { array, index } => write!(f, "{array}_{index}"),
+            JobRef::Component { leader, offset } => write!(f, "{leader}+{offset}"),
         }
     }
 }
@@ -54,6 +56,13 @@ impl fmt::Display for JobRef {
 impl FromStr for JobRef {
     type Err = Fault;
     fn from_str(text: &str) -> Result<Self, Fault> {
+        if let Some((leader, offset)) = text.split_once('+') {
+            let offset = offset.parse().map_err(|_| {
+                let detail = format!("\"{offset}\" is not a component's number");
+                Fault::new("invalid_job_id", "job_id", detail, "a component of a heterogeneous job is named like 1234+1")
+            })?;
+            return Ok(JobRef::Component { leader: leader.parse()?, offset });
+        }
         match text.split_once('_') {
             None => text.parse().map(JobRef::Job),
             Some((array, index)) => {
@@ -253,10 +262,10 @@ mod tests {
 
     #[test]
     fn job_references_read_and_write_alike() {
-        for text in ["1234", "1234_7"] {
+        for text in ["1234", "1234_7", "1234+1"] {
             assert_eq!(text.parse::<JobRef>().unwrap().to_string(), text);
         }
-        for bad in ["", "0", "-1", "12x", "12_", "_3", "99999999999999999999"] {
+        for bad in ["", "0", "-1", "12x", "12_", "_3", "12+", "+1", "12+-1", "12_1+1", "99999999999999999999"] {
             assert!(bad.parse::<JobRef>().is_err(), "{bad:?}");
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::component::ComponentSpec;
 use crate::resources::ResourceRequest;
 use crate::{Name, Seconds};
 
@@ -60,6 +61,10 @@ pub struct JobSpec {
     pub exclude: Option<String>,
     pub environment: BTreeMap<String, String>,
     pub labels: BTreeMap<String, String>,
+    /// Further components of a heterogeneous job, each with resources of its own; the job itself is component 0 and runs the script. All
+    /// start together. At most 127.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub components: Vec<ComponentSpec>,
     /// Array indices in Slurm's form: `0-15:4,20%2`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub array: Option<String>,
@@ -152,6 +157,8 @@ pub enum JobKind {
     #[default]
     Batch,
     External,
+    /// A further component of a heterogeneous job: it holds nodes for the steps of the leader's script. Never submitted by itself.
+    Component,
 }
 
 /// Whether the job runs again after a failure that is not its own.

@@ -352,6 +352,8 @@ pub struct Policy {
     /// One more than the highest index of an array, and so the most tasks of one (MaxArraySize).
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 1_000_000))]
     pub max_array_size: u32,
+    /// Whose priority the components of a heterogeneous job have in the queue (bf_hetjob_prio).
+    pub hetjob_priority: HetjobPriority,
     /// How the queue is walked; absent: equal priorities by submission, and a planned start for every job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueuePolicy>,
@@ -364,6 +366,22 @@ pub struct Policy {
     pub suspend_timeout_seconds: Seconds,
     /// A node that was told to reboot and has not come back after so long is down.
     pub reboot_timeout_seconds: Seconds,
+}
+
+/// Whose priority and tier the components of a heterogeneous job share: they are tried as one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum HetjobPriority {
+    /// The first component's.
+    #[default]
+    Leader,
+    /// The lowest of all.
+    Min,
+    /// The mean of all, rounded down.
+    Avg,
+    /// The highest of all.
+    Max,
 }
 
 /// Which idle nodes are powered down, and when (Slurm's power saving).
@@ -461,6 +479,7 @@ impl Default for Policy {
             preempt_exempt_seconds: 0,
             reservation_overrun_seconds: None,
             max_array_size: MAX_ARRAY_TASKS,
+            hetjob_priority: HetjobPriority::Leader,
             queue: None,
             power: None,
             resume_timeout_seconds: 300,

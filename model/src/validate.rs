@@ -11,6 +11,7 @@ use crate::dependency::Condition;
 use crate::job::{JobKind, JobSpec, signal_number};
 use crate::{Fault, hostlist};
 
+mod components;
 mod constraint;
 mod place;
 mod resources;
@@ -37,16 +38,22 @@ pub fn validate(spec: &JobSpec) -> Vec<Fault> {
     text::check_name(spec, &mut faults);
     check_program(spec, &mut faults);
     place::check_container(spec, &mut faults);
-    resources::check_resources(spec, &mut faults);
-    check_times(spec, &mut faults);
-    check_nodes(spec, &mut faults);
+    check_request(spec, &mut faults);
     text::check_environment(spec, &mut faults);
     text::check_labels(spec, &mut faults);
-    check_array_and_dependencies(spec, &mut faults);
-    check_run(spec, &mut faults);
-    text::check_notes(spec, &mut faults);
     place::check_files(spec, &mut faults);
+    components::check_components(spec, &mut faults);
     faults.0
+}
+
+/// What components say each for itself.
+fn check_request(spec: &JobSpec, faults: &mut Faults) {
+    resources::check_resources(spec, faults);
+    check_times(spec, faults);
+    check_nodes(spec, faults);
+    check_array_and_dependencies(spec, faults);
+    check_run(spec, faults);
+    text::check_notes(spec, faults);
 }
 
 /// What was found so far.

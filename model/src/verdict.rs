@@ -9,6 +9,9 @@ use crate::JobId;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Verdict {
+    /// Of a heterogeneous job: the component that it holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub component: Option<u32>,
     /// Stable identifier: `resources`, `priority`, `begin_time`, …
     pub code: String,
     /// The rule that was applied, in words.

@@ -82,6 +82,7 @@ mod tests {
     fn verdict(job: u64, code: &str, rank: u32, start: Option<&str>) -> JobVerdict {
         let priority = Priority { total: 1, rank, factors: Vec::new() };
         let verdict = Verdict {
+            component: None,
             code: code.to_owned(),
             rule: String::new(),
             object: "partition/main".to_owned(),

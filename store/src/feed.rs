@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use berth_model::component::ComponentOf;
 use berth_model::dependency::{Dependency, DependencyKind, DependencyProgress, DependencyStatus};
 use berth_model::event::{ArrayProgress, Event, JobSnapshot, RunningAttempt, TaskOf};
 use berth_model::job::RequeueSpec;
@@ -243,6 +244,9 @@ struct LiveJob {
     array_job_id: Option<i64>,
     array_index: Option<i32>,
     array_throttle: Option<i64>,
+    het_job_id: Option<i64>,
+    het_offset: Option<i32>,
+    het_size: Option<i32>,
     attempt: i32,
     allocated_at: Option<At>,
     started_at: Option<At>,
@@ -267,7 +271,7 @@ pub(crate) async fn jobs(connection: &mut PgConnection, only: Option<&[i64]>) ->
              case when j.array_total is not null then (select count(*) from jobs t where t.array_job_id = j.job_id
                  and t.state in ('allocated', 'running', 'suspended', 'completing')) end as array_running,
              j.array_job_id, j.array_index, (select (p.planning->>'throttle')::bigint from jobs p where p.job_id = j.array_job_id) as array_throttle,
-             j.attempt, a.allocated_at, a.started_at, a.charge, a.past_charges, a.checkpoint_at, a.preempted, a.suspension, a.suspended_ms, a.reservation, case when j.state = 'pending' then j.claim end as claim,
+             j.het_job_id, j.het_offset, j.het_size, j.attempt, a.allocated_at, a.started_at, a.charge, a.past_charges, a.checkpoint_at, a.preempted, a.suspension, a.suspended_ms, a.reservation, case when j.state = 'pending' then j.claim end as claim,
              coalesce(j.spec->'requeue'->>'mode', 'requeue') <> 'never'
                  and j.restarts < coalesce((j.spec->'requeue'->>'max_restarts')::bigint, $2) as is_requeueable,
              case when j.state <> 'pending' then (select jsonb_agg(s.allocation order by s.node_index) from assignments s
@@ -382,6 +386,11 @@ impl LiveJob {
                 array: JobId(array as u64),
                 index: self.array_index.unwrap_or(0).max(0) as u32,
                 throttle: self.array_throttle.and_then(|most| u32::try_from(most).ok()),
+            }),
+            component_of: self.het_job_id.map(|leader| ComponentOf {
+                leader: JobId(leader as u64),
+                offset: self.het_offset.unwrap_or(0).max(0) as u32,
+                size: self.het_size.unwrap_or(0).max(0) as u32,
             }),
             attempt,
             claim: self.claim.map(|c| c.0),

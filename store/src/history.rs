@@ -99,6 +99,7 @@ impl PastRow {
             is_singleton: false,
             array: None,
             task_of: None,
+            component_of: None,
             attempt: None,
             claim: None,
             reservations: Vec::new(),

@@ -43,7 +43,7 @@ pub struct Committed {
 
 impl Db {
     /// Moves jobs from pending to allocated, with their assignments and first steps. One transaction; jobs that are no longer
-    /// pending come back as conflicts, untouched. `Fenced` if the epoch has passed.
+    /// pending, or not all of whose components are, come back as conflicts, untouched. `Fenced` if the epoch has passed.
     pub async fn commit_starts(&self, epoch: Epoch, decision: &Decision, starts: &[NewAttempt]) -> Result<Committed, StoreError> {
         let mut tx = self.begin_fenced(epoch).await?;
         let mut committed = Committed::default();
@@ -52,7 +52,9 @@ impl Db {
         let moved: Vec<SplitTask> = sqlx::query_as(
             "update jobs j set state = 'allocated', attempt = attempt + 1, is_expedited = false, reason = null, claim = null, version = version + 1
              where job_id = any($1) and state = 'pending' and hold is null
-             returning j.job_id, j.array_index, j.attempt, j.spec->>'script' is not null as is_script, j.spec->'resources'->>'cpus_per_task' as cpus_per_task,
+                 and not exists (select from jobs o where o.het_job_id = j.het_job_id
+                     and (o.state <> 'pending' or o.hold is not null or o.job_id <> all($1)))
+             returning j.job_id, j.array_index, j.het_offset, j.attempt, j.spec->>'script' is not null as is_script, j.spec->'resources'->>'cpus_per_task' as cpus_per_task,
                  j.spec->'resources'->'gpus_per_task'->>'count' as gpus_per_task, j.tenant",
         )
         .bind(plain.iter().map(|i| starts[*i].job.0 as i64).collect::<Vec<_>>())
@@ -191,8 +193,8 @@ async fn write_attempts(
         attempts.4.push(serde_json::to_string(&start.nodes)?);
         attempts.5.push(serde_json::to_string(&start.charge)?);
         attempts.6.push(start.reservation.as_ref().map(|name| name.as_str().to_owned()));
-        // A gang of one is ready when its only node is: it goes without asking.
-        let phase = if start.nodes.len() == 1 { "go" } else { "prepare" };
+        // A gang of one is ready when its only node is: it goes without asking. Components are one gang.
+        let phase = if start.nodes.len() == 1 && row.het_offset.is_none() { "go" } else { "prepare" };
         for (position, node) in start.nodes.iter().enumerate() {
             assignments.0.push(node.node.as_str().to_owned());
             assignments.1.push(row.job_id);
@@ -200,6 +202,10 @@ async fn write_attempts(
             assignments.3.push(position as i32);
             assignments.4.push(phase);
             assignments.5.push(serde_json::to_string(node)?);
+        }
+        // A further component runs nothing before the leader's script opens steps there.
+        if row.het_offset.is_some_and(|offset| offset > 0) {
+            continue;
         }
         let step = deciding_step(row.is_script);
         let layout = first_step(row, &start.nodes);

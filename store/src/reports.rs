@@ -238,21 +238,22 @@ impl Desk<'_> {
         if mine.rows_affected() == 0 {
             return Ok(false);
         }
+        let gang = settle::components_of(self.tx, job).await?;
         let gone = sqlx::query(
-            "update assignments set phase = 'go' where job_id = $1 and attempt = $2 and phase = 'prepare'
-             and not exists (select from assignments o where o.job_id = $1 and o.attempt = $2 and (not o.is_prepared or o.phase = 'stop'))",
+            "update assignments set phase = 'go' where job_id = any($1) and attempt = $2 and phase = 'prepare'
+             and not exists (select from assignments o where o.job_id = any($1) and o.attempt = $2 and (not o.is_prepared or o.phase = 'stop'))",
         )
-        .bind(job)
+        .bind(&gang)
         .bind(attempt)
         .execute(&mut *self.tx)
         .await?;
         if gone.rows_affected() > 0 {
-            sqlx::query("update step_nodes set phase = 'go' where job_id = $1 and attempt = $2 and phase = 'prepare'")
-                .bind(job)
+            sqlx::query("update step_nodes set phase = 'go' where job_id = any($1) and attempt = $2 and phase = 'prepare'")
+                .bind(&gang)
                 .bind(attempt)
                 .execute(&mut *self.tx)
                 .await?;
-            let nodes = settle::bump_attempt(self.tx, job, attempt).await?;
+            let nodes = settle::bump_attempts(self.tx, &gang, attempt).await?;
             self.wake.extend(nodes);
         }
         Ok(true)
@@ -285,7 +286,8 @@ impl Desk<'_> {
             self.avoid_node(job).await?;
         } else {
             // The job's own fault: it must not be placed again, whatever nodes failed it before.
-            sqlx::query("update jobs set failed_nodes = '{}' where job_id = $1").bind(job).execute(&mut *self.tx).await?;
+            let components = settle::components_of(self.tx, job).await?;
+            sqlx::query("update jobs set failed_nodes = '{}' where job_id = any($1)").bind(components).execute(&mut *self.tx).await?;
         }
         self.tell_job("job.launch_failed", job, attempt, Some(serde_json::json!({ "cause": cause, "detail": detail }))).await?;
         let nodes = settle::stop_attempt(self.tx, job, attempt, StopReason::LaunchFailed, 0).await?;
@@ -293,7 +295,7 @@ impl Desk<'_> {
         Ok(true)
     }
 
-    /// An attempt's first step starts the attempt and its job; jobs that wait for that start hear of it.
+    /// An attempt's first step starts the attempt and its job, with all components; jobs that wait for that start hear of it.
     async fn steps_started(&mut self, started: &[StepKey]) -> Result<(), StoreError> {
         if started.is_empty() {
             return Ok(());
@@ -304,7 +306,8 @@ impl Desk<'_> {
             "with told as (select * from unnest($1::bigint[], $2::int[], $3::int[]) t (job_id, attempt, step)),
              running as (update steps s set state = 'running', started_at = coalesce(s.started_at, now()) from told t
                  where s.job_id = t.job_id and s.attempt = t.attempt and s.step = t.step and s.state = 'pending'),
-             begun as (update attempts a set state = 'running', started_at = now() from (select distinct job_id, attempt from told) t
+             begun as (update attempts a set state = 'running', started_at = now() from (select job_id, attempt from told union
+                     select o.job_id, t.attempt from told t join jobs o on o.het_job_id = t.job_id) t
                  where a.job_id = t.job_id and a.attempt = t.attempt and a.started_at is null returning a.job_id, a.attempt),
              live as (update jobs j set state = 'running', start_time = now(), version = j.version + 1 from begun b
                  where j.job_id = b.job_id and j.attempt = b.attempt and j.state = 'allocated'),
@@ -453,15 +456,23 @@ impl Desk<'_> {
         }
         let attempts: Vec<(i64, i32)> = finished.iter().map(|(job, attempt, _)| (*job, *attempt)).collect();
         let (jobs, numbers): (Vec<i64>, Vec<i32>) = attempts.iter().copied().unzip();
-        sqlx::query(
-            "delete from assignments s using unnest($2::bigint[], $3::int[]) t (job_id, attempt)
-             where s.node = $1 and s.job_id = t.job_id and s.attempt = t.attempt",
+        let unasked: Vec<(i64, i32, bool)> = sqlx::query_as(
+            "with gone as (delete from assignments s using unnest($2::bigint[], $3::int[]) t (job_id, attempt)
+                 where s.node = $1 and s.job_id = t.job_id and s.attempt = t.attempt returning s.job_id, s.attempt, s.phase)
+             select g.job_id, g.attempt, coalesce(a.started_at + (j.time_limit - 1) * interval '1 second' <= now(), false)
+             from gone g join jobs j on j.job_id = g.job_id and j.het_offset > 0 join attempts a on a.job_id = g.job_id and a.attempt = g.attempt
+             where g.phase <> 'stop'",
         )
         .bind(self.node)
         .bind(jobs)
         .bind(numbers)
-        .execute(&mut *self.tx)
+        .fetch_all(&mut *self.tx)
         .await?;
+        // A further component ends by itself only when its time limit passes or its node is cut off. The others end with it.
+        for (job, attempt, is_late) in unasked {
+            let reason = if is_late { StopReason::TimeLimit } else { StopReason::NodeFail };
+            self.wake.extend(settle::stop_attempt(self.tx, job, attempt, reason, 0).await?);
+        }
         for (job, _, epilog_failed) in finished {
             if let Some(detail) = epilog_failed {
                 let reason = format!("epilog of job {job} failed: {detail}");

@@ -3,6 +3,8 @@
 //!
 //! Locks are taken in one order everywhere: jobs by [`lock_jobs`], then their attempts, then nodes' contacts, nodes' cursors last.
 
+mod components;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_model::job::{RequeueMode, RequeueSpec};
@@ -37,7 +39,8 @@ pub(crate) fn stop_reason(text: &str) -> Option<StopReason> {
     serde_json::from_value(serde_json::Value::String(text.to_owned())).ok()
 }
 
-/// Locks jobs, and the arrays that they are tasks of, in order of id: two transactions that both do so cannot wait for each other.
+/// Locks jobs, the arrays that they are tasks of, and all components of those that are components, in order of id: two transactions that
+/// both do so cannot wait for each other.
 pub(crate) async fn lock_jobs(tx: &mut PgConnection, jobs: &[i64]) -> Result<(), StoreError> {
     if jobs.is_empty() {
         return Ok(());
@@ -45,6 +48,7 @@ pub(crate) async fn lock_jobs(tx: &mut PgConnection, jobs: &[i64]) -> Result<(),
     sqlx::query(
         "select from jobs where job_id = any($1)
              or job_id = any(array(select array_job_id from jobs where job_id = any($1) and array_job_id is not null))
+             or het_job_id = any(array(select het_job_id from jobs where job_id = any($1) and het_job_id is not null))
          order by job_id for update",
     )
     .bind(jobs)
@@ -65,7 +69,7 @@ pub(crate) async fn stop_attempt(
     stop_attempts(tx, &[(job, attempt)], reason, grace_seconds).await
 }
 
-/// [`stop_attempt`] for many attempts in one statement.
+/// [`stop_attempt`] for many attempts in one statement. What stops one component of a heterogeneous job stops all.
 pub(crate) async fn stop_attempts(
     tx: &mut PgConnection,
     attempts: &[(i64, i32)],
@@ -77,7 +81,8 @@ pub(crate) async fn stop_attempts(
     }
     let (jobs, numbers): (Vec<i64>, Vec<i32>) = attempts.iter().copied().unzip();
     let mut nodes: Vec<String> = sqlx::query_scalar(
-        "with told as (select * from unnest($1::bigint[], $2::int[]) t (job_id, attempt)),
+        "with named as (select * from unnest($1::bigint[], $2::int[]) t (job_id, attempt)),
+         told as (select * from named union select o.job_id, n.attempt from named n join jobs j on j.job_id = n.job_id join jobs o on o.het_job_id = j.het_job_id),
          stopped as (update attempts a set stop_reason = $3 from told t
              where a.job_id = t.job_id and a.attempt = t.attempt and a.ended_at is null and (a.stop_reason is null or $3 = 'cancelled')),
          ordered as (update assignments s set phase = 'stop', stop_reason = $3, grace_seconds = $4 from told t
@@ -98,8 +103,13 @@ pub(crate) async fn stop_attempts(
 
 /// Raises the cursors of all nodes that still have something of the attempt, and returns them, to be woken after the commit.
 pub(crate) async fn bump_attempt(tx: &mut PgConnection, job: i64, attempt: i32) -> Result<Vec<String>, StoreError> {
-    let mut nodes: Vec<String> = sqlx::query_scalar("select node from assignments where job_id = $1 and attempt = $2")
-        .bind(job)
+    bump_attempts(tx, &[job], attempt).await
+}
+
+/// The same for attempts of one number of several jobs.
+pub(crate) async fn bump_attempts(tx: &mut PgConnection, jobs: &[i64], attempt: i32) -> Result<Vec<String>, StoreError> {
+    let mut nodes: Vec<String> = sqlx::query_scalar("select node from assignments where job_id = any($1) and attempt = $2")
+        .bind(jobs)
         .bind(attempt)
         .fetch_all(&mut *tx)
         .await?;
@@ -124,8 +134,26 @@ pub(crate) async fn bump_nodes(tx: &mut PgConnection, nodes: &mut Vec<String>) -
     Ok(())
 }
 
-/// Ends a job that holds no nodes.
+/// The components of a heterogeneous job of which this is one, the leader first; of any other job, itself.
+pub(crate) async fn components_of(tx: &mut PgConnection, job: i64) -> Result<Vec<i64>, StoreError> {
+    let all: Vec<i64> = sqlx::query_scalar(
+        "select o.job_id from jobs j join jobs o on o.het_job_id = j.het_job_id where j.job_id = $1 order by o.het_offset",
+    )
+    .bind(job)
+    .fetch_all(tx)
+    .await?;
+    Ok(if all.is_empty() { vec![job] } else { all })
+}
+
+/// Ends a job that holds no nodes, with all its components if it has some. The caller holds their rows.
 pub(crate) async fn end_without_attempt(tx: &mut PgConnection, job: i64, state: JobState, reason: &str) -> Result<(), StoreError> {
+    for component in components_of(tx, job).await? {
+        end_one_without_attempt(tx, component, state, reason).await?;
+    }
+    Ok(())
+}
+
+async fn end_one_without_attempt(tx: &mut PgConnection, job: i64, state: JobState, reason: &str) -> Result<(), StoreError> {
     let array: Option<Option<i64>> = sqlx::query_scalar(
         "update jobs set state = $2, reason = $3, end_time = now(), array_pending = case when array_pending is not null then '' end,
              array_left = case when array_left is not null then 0 end,
@@ -146,15 +174,18 @@ pub(crate) async fn end_without_attempt(tx: &mut PgConnection, job: i64, state: 
     Ok(())
 }
 
-/// Ends those of `attempts` of which no node has anything left, and returns them. The caller holds the jobs' rows.
+/// Ends those of `attempts` of which no node has anything left, and returns them; of a heterogeneous job all components together, once no
+/// node has anything of any. The caller holds the jobs' rows.
 pub(crate) async fn settle_attempts(tx: &mut PgConnection, attempts: &[(i64, i32)]) -> Result<Vec<(i64, i32)>, StoreError> {
     let (jobs, numbers): (Vec<i64>, Vec<i32>) = attempts.iter().copied().unzip();
     let open: Vec<OpenAttempt> = sqlx::query_as(
         "select a.job_id, a.attempt, a.stop_reason, a.failure, j.spec::json->'requeue' as requeue, j.restarts, j.array_job_id,
-             j.failed_nodes, j.reason, a.preempted
-         from unnest($1::bigint[], $2::int[]) t (job_id, attempt)
+             j.failed_nodes, j.reason, a.preempted, j.het_job_id
+         from (select distinct coalesce(o.job_id, n.job_id) as job_id, n.attempt from unnest($1::bigint[], $2::int[]) n (job_id, attempt)
+             join jobs k on k.job_id = n.job_id left join jobs o on o.het_job_id = k.het_job_id) t
          join attempts a on a.job_id = t.job_id and a.attempt = t.attempt join jobs j on j.job_id = t.job_id
          where a.ended_at is null and not exists (select from assignments s where s.job_id = t.job_id and s.attempt = t.attempt)
+             and not exists (select from jobs o join assignments s on s.job_id = o.job_id and s.attempt = t.attempt where o.het_job_id = j.het_job_id)
          order by a.job_id, a.attempt for update of a",
     )
     .bind(jobs)
@@ -165,16 +196,18 @@ pub(crate) async fn settle_attempts(tx: &mut PgConnection, attempts: &[(i64, i32
         return Ok(Vec::new());
     }
     let mut results = deciding_results(tx, &open).await?;
-    let judged: Vec<(OpenAttempt, AttemptEnd)> = open
+    let mut judged: Vec<(OpenAttempt, AttemptEnd)> = open
         .into_iter()
         .map(|mut attempt| {
             let results = results.remove(&attempt.key()).unwrap_or_default();
             let end = judge_attempt(attempt.stop(), &results);
             let said = results.iter().find_map(|r| r.failure.as_ref()).map(|f| format!("{}: {}", f.cause, f.detail));
-            attempt.failure = attempt.failure.or(said);
+            // Of components the leader alone has a step that decides.
+            attempt.failure = attempt.failure.take().or(said.filter(|_| attempt.het_job_id.is_none_or(|leader| leader == attempt.job_id)));
             (attempt, end)
         })
         .collect();
+    components::share_ends(&mut judged);
     close_attempts(tx, &judged).await?;
     let settled = judged.iter().map(|(attempt, _)| attempt.key()).collect();
     let mut ended = Vec::new();
@@ -246,6 +279,8 @@ struct OpenAttempt {
     failed_nodes: Vec<String>,
     reason: Option<String>,
     preempted: Option<Json<Preempted>>,
+    /// Of a component: the leader.
+    het_job_id: Option<i64>,
 }
 
 impl OpenAttempt {

@@ -37,6 +37,15 @@ impl Db {
         let mut tx = self.pool.begin().await?;
         let id = job as i64;
         settle::lock_jobs(&mut tx, &[id]).await?;
+        let is_component: Option<bool> =
+            sqlx::query_scalar("select het_job_id is not null from jobs where job_id = $1").bind(id).fetch_optional(&mut *tx).await?;
+        if is_component == Some(true) {
+            return Err(StoreError::Conflict {
+                code: "hetjob_not_suspended",
+                detail: format!("job {job} is a component of a heterogeneous job"),
+                help: "such jobs are not suspended; cancel or requeue the whole of it".to_owned(),
+            });
+        }
         let found: Option<(i32, bool)> = sqlx::query_as(
             "select j.attempt, a.suspension is not null from jobs j join attempts a on a.job_id = j.job_id and a.attempt = j.attempt
              where j.job_id = $1 and j.state in ('running', 'suspended') and a.started_at is not null and a.stop_reason is null",

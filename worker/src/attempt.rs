@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_model::job::signal_number;
+use berth_model::job::{JobKind, signal_number};
 use berth_model::worker::{Assignment, Fact, Phase, StepAssignment};
 use berth_model::{JobId, StepId};
 use berth_runtime::fence::since_boot;
@@ -170,6 +170,10 @@ impl Attempt {
     /// Starts what is new, passes on orders and signals.
     async fn reconcile(&mut self, assignment: &Assignment) {
         self.over.retain(|step| assignment.steps.iter().any(|s| s.step == *step));
+        // Nothing of its own starts a component's clock.
+        if assignment.phase == Phase::Go && is_component(assignment) && self.journal.data.started_ms.is_none() {
+            self.journal.update(|j| j.started_ms = Some(since_boot().as_millis() as u64));
+        }
         if assignment.phase != Phase::Stop && !self.is_decided {
             for step in &assignment.steps {
                 self.reconcile_step(assignment, step);
@@ -295,7 +299,7 @@ impl Attempt {
                 self.steps.remove(&step);
                 self.over.push(step);
                 let is_deciding = match &*self.wish.borrow() {
-                    Wish::Assigned(a) => a.context.spec.script.is_none() || step == StepId::Batch,
+                    Wish::Assigned(a) => step == StepId::Batch || a.context.spec.script.is_none() && !is_component(a),
                     _ => false,
                 };
                 self.is_decided |= ran && is_deciding;
@@ -319,7 +323,7 @@ impl Attempt {
 
     /// The attempt's own step has ended here, in this process or, as the service knows, in an earlier one.
     fn is_over(&self, assignment: &Assignment) -> bool {
-        let has_own_step = assignment.context.spec.script.is_none() || assignment.node_index == 0;
+        let has_own_step = (assignment.context.spec.script.is_none() || assignment.node_index == 0) && !is_component(assignment);
         let is_listed = assignment.steps.iter().any(|s| s.spec.is_none());
         self.is_decided || (assignment.phase == Phase::Go && has_own_step && !is_listed)
     }
@@ -337,6 +341,11 @@ impl Attempt {
         self.shared.outbox.push(Fact::Finished { job_id: self.job, attempt: self.attempt, epilog_failed });
         let _ = std::fs::remove_dir_all(&self.dirs.root);
     }
+}
+
+/// A further component of a heterogeneous job: it holds its nodes until it is told to stop, and runs what the leader's script opens there.
+fn is_component(assignment: &Assignment) -> bool {
+    assignment.context.spec.kind == JobKind::Component
 }
 
 /// For ever if there is nothing to wait for.

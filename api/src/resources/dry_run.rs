@@ -63,13 +63,14 @@ async fn dry_run(State(app): State<App>, caller: Caller, request: Request) -> An
     let headers = request.headers().clone();
     let body = extract::read(request, &app).await?;
     let (spec, warnings) = read_job(&headers, &body, &options)?;
-    let job = admit(&app, &caller, &tenant, spec).await?;
-    let (mut answer, as_of) = app.forecasts.ask(app.db.rehearse(&job).await?).await?;
+    let jobs = admit(&app, &caller, &tenant, spec).await?;
+    let components = jobs.len();
+    let (mut answer, as_of) = app.forecasts.ask(app.db.rehearse(&jobs).await?).await?;
     if let Some(verdict) = &mut answer.verdict {
         reservations::conceal(&app, &caller, &mut verdict.verdicts).await?;
         // Of an array that starts in part, the rest waits for what has started. There is no such job.
-        let own = format!("job/{}", verdict.job);
-        verdict.verdicts.iter_mut().for_each(|verdict| verdict.holders.retain(|holder| *holder != own));
+        let own: Vec<String> = (0..components as u64).map(|offset| format!("job/{}", verdict.job.0 + offset)).collect();
+        verdict.verdicts.iter_mut().for_each(|verdict| verdict.holders.retain(|holder| !own.contains(holder)));
     }
     let ahead = match &answer.verdict {
         Some(verdict) => explain::ahead(&app, &tenant, verdict).await?,
@@ -77,20 +78,21 @@ async fn dry_run(State(app): State<App>, caller: Caller, request: Request) -> An
     };
     let nodes: Vec<String> = answer.starts.iter().flat_map(|start| &start.nodes).map(|part| part.node.to_string()).collect();
     let coming = app.db.nodes_not_up(&nodes).await?;
-    let mut told = tell(answer, as_of, ahead, warnings);
+    let mut told = tell(answer, components, as_of, ahead, warnings);
     if !coming.is_empty() {
         told.summary.push_str(&format!(" It would wait for {} to power up.", fold_nodes(&coming)?));
     }
     Ok(Json(told))
 }
 
-fn tell(answer: DryRun, as_of: Timestamp, ahead: Vec<Ahead>, warnings: Vec<Fault>) -> DryRunAnswer {
+fn tell(answer: DryRun, components: usize, as_of: Timestamp, ahead: Vec<Ahead>, warnings: Vec<Fault>) -> DryRunAnswer {
     let planned_start = answer.planned_start(as_of);
     let nodes = planned_start.as_ref().map(|planned| planned.nodes.as_str()).unwrap_or_default();
     let waits = answer.verdict.as_ref().map(words::summary);
     let summary = match (answer.starts.len(), waits) {
         (0, waits) => waits.unwrap_or_else(|| "It waits for its turn.".to_owned()),
         (1, None) => format!("It would start at once on {nodes}."),
+        (_, None) if components > 1 => format!("All {components} components would start at once, on {nodes}."),
         (tasks, None) => format!("All {tasks} tasks would start at once, the first on {nodes}."),
         (tasks, Some(waits)) => format!("{tasks} of its tasks would start at once, the first on {nodes}. The rest: {waits}"),
     };

@@ -29,7 +29,7 @@ use crate::problem::{Answer, Problem};
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Job {
     pub job_id: u64,
-    /// How users name it: `1234`, or `1234_7` for a task of an array.
+    /// How users name it: `1234`, `1234_7` for a task of an array, or `1234+1` for a component of a heterogeneous job.
     pub name_ref: String,
     pub state: JobState,
     /// Who holds it, if it is held.
@@ -89,6 +89,9 @@ pub struct Job {
     pub array_job_id: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array_index: Option<u32>,
+    /// Of a component of a heterogeneous job, the first one too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub component: Option<ComponentView>,
     /// Grows with each change; the ETag.
     pub version: i64,
 }
@@ -111,6 +114,17 @@ pub struct ArrayView {
     /// Indices that were cancelled together while they waited; they have no jobs of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled: Option<String>,
+}
+
+/// A job's place among the components of a heterogeneous job.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ComponentView {
+    /// The first component, which runs the script. The ids of the others follow.
+    pub leader: u64,
+    /// 0 for the leader.
+    pub offset: u32,
+    /// Components in all.
+    pub size: u32,
 }
 
 /// A job with its spec.
@@ -199,6 +213,9 @@ pub struct ListJobs {
     /// Tasks of this array.
     #[serde(deserialize_with = "crate::extract::query::one")]
     pub array_job_id: Option<u64>,
+    /// Components of this heterogeneous job.
+    #[serde(deserialize_with = "crate::extract::query::one")]
+    pub het_job_id: Option<u64>,
     #[serde(deserialize_with = "crate::extract::query::instant")]
     #[param(value_type = Option<String>, format = DateTime)]
     pub submitted_after: Option<Timestamp>,
@@ -243,8 +260,16 @@ pub fn show(row: JobRow) -> Answer<Job> {
     let state = row.state()?;
     let name_ref = match (row.array_job_id, row.array_index) {
         (Some(array), Some(index)) => format!("{array}_{index}"),
-        _ => row.job_id.to_string(),
+        _ => match (row.het_job_id, row.het_offset) {
+            (Some(leader), Some(offset)) => format!("{leader}+{offset}"),
+            _ => row.job_id.to_string(),
+        },
     };
+    let component = row.het_job_id.map(|leader| ComponentView {
+        leader: leader as u64,
+        offset: row.het_offset.unwrap_or(0) as u32,
+        size: row.het_size.unwrap_or(0) as u32,
+    });
     let hold = row.hold();
     let array = row.array_pending.map(|pending| ArrayView {
         tasks: row.array_total.unwrap_or(0) as u32,
@@ -287,6 +312,7 @@ pub fn show(row: JobRow) -> Answer<Job> {
         array,
         array_job_id: row.array_job_id.map(|id| id as u64),
         array_index: row.array_index.map(|i| i as u32),
+        component,
         version: row.version,
     })
 }
@@ -343,6 +369,7 @@ async fn list(State(app): State<App>, caller: Caller, Params(q): Params<ListJobs
         submitted_before: q.submitted_before,
         node: q.node,
         array_job_id: q.array_job_id.map(|id| i64::try_from(id).unwrap_or(i64::MAX)),
+        het_job_id: q.het_job_id.map(|id| i64::try_from(id).unwrap_or(i64::MAX)),
     };
     let after: Option<(i64, i64)> = q.page_token.map(|t| app.page_tokens.read(&t)).transpose()?;
     let after = after.map(|(value, job_id)| After { value, job_id });

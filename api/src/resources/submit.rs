@@ -28,6 +28,9 @@ pub struct SubmittedJob {
     #[schema(value_type = berth_model::state::JobState)]
     pub state: String,
     pub submit_time: Timestamp,
+    /// Of a heterogeneous job: the ids of its components, its own first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub components: Vec<u64>,
     /// What was understood but not done: unsupported directives, for example.
     #[serde(default)]
     pub warnings: Vec<Fault>,
@@ -124,16 +127,14 @@ async fn submit_one(app: &App, caller: &Caller, request: Request) -> Answer<Resp
     let body = extract::read(request, app).await?;
     let once = idempotency(&headers, caller, &tenant, &body)?;
     let (spec, warnings) = read_job(&headers, &body, &options)?;
-    let job = admit(app, caller, &tenant, spec).await?;
+    let jobs = admit(app, caller, &tenant, spec).await?;
     let answer = match once {
         None => {
-            let submitted = app.submissions.submit(vec![job]).await?;
-            serde_json::to_value(view(submitted[0], warnings)).unwrap_or_default()
+            let submitted = app.submissions.submit(jobs).await?;
+            serde_json::to_value(view(&submitted, warnings)).unwrap_or_default()
         }
         Some(once) => {
-            app.db
-                .submit_jobs_once(&once, &[job], |submitted| serde_json::to_value(view(submitted[0], warnings)).unwrap_or_default())
-                .await?
+            app.db.submit_jobs_once(&once, &jobs, |submitted| serde_json::to_value(view(submitted, warnings)).unwrap_or_default()).await?
         }
     };
     let location = format!("/v1/jobs/{}", answer["job_id"]);
@@ -149,8 +150,11 @@ pub(super) fn require_submitter(caller: &Caller) -> Answer<()> {
     }
 }
 
-fn view(submitted: Submitted, warnings: Vec<Fault>) -> SubmittedJob {
-    SubmittedJob { job_id: submitted.job_id.0, state: "pending".to_owned(), submit_time: submitted.submit_time, warnings }
+/// One job, or the components of one.
+fn view(submitted: &[Submitted], warnings: Vec<Fault>) -> SubmittedJob {
+    let components = if submitted.len() > 1 { submitted.iter().map(|row| row.job_id.0).collect() } else { Vec::new() };
+    let first = submitted[0];
+    SubmittedJob { job_id: first.job_id.0, state: "pending".to_owned(), submit_time: first.submit_time, components, warnings }
 }
 
 fn idempotency(headers: &HeaderMap, caller: &Caller, tenant: &str, body: &[u8]) -> Answer<Option<Once>> {
@@ -187,11 +191,21 @@ async fn submit_many(State(app): State<App>, caller: Caller, request: Request) -
     let once = idempotency(&headers, &caller, &tenant, &body)?;
     let specs = read_many(&headers, &body)?;
     let mut jobs: Vec<NewJob> = Vec::with_capacity(specs.len());
+    // Components that each job has.
+    let mut sizes: Vec<usize> = Vec::with_capacity(specs.len());
     for (index, spec) in specs.into_iter().enumerate() {
-        jobs.push(admit(&app, &caller, &tenant, spec).await.map_err(|problem| within(problem, index))?);
+        let admitted = admit(&app, &caller, &tenant, spec).await.map_err(|problem| within(problem, index))?;
+        sizes.push(admitted.len());
+        jobs.extend(admitted);
     }
     let answer = |submitted: &[Submitted]| {
-        let items = submitted.iter().map(|s| view(*s, Vec::new())).collect();
+        let mut rest = submitted;
+        let own = |size: &usize| {
+            let (own, others) = rest.split_at(*size);
+            rest = others;
+            view(own, Vec::new())
+        };
+        let items = sizes.iter().map(own).collect();
         serde_json::to_value(SubmittedJobs { items }).unwrap_or_default()
     };
     let count = jobs.len();
@@ -232,13 +246,8 @@ fn read_many(headers: &HeaderMap, body: &[u8]) -> Answer<Vec<JobSpec>> {
 }
 
 /// A fault of the job at `index`.
-fn within(mut problem: Problem, index: usize) -> Problem {
-    let place = |field: &str| if field.is_empty() { format!("jobs[{index}]") } else { format!("jobs[{index}].{field}") };
-    problem.field = Some(place(problem.field.as_deref().unwrap_or("")));
-    for fault in &mut problem.errors {
-        fault.field = place(&fault.field);
-    }
-    problem
+fn within(problem: Problem, index: usize) -> Problem {
+    problem.within(&format!("jobs[{index}]"))
 }
 
 /// Read a batch script into the job it would be, without submitting it.

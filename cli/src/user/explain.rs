@@ -17,7 +17,8 @@ pub async fn explain(client: &Client, format: Format, job: &str, brief: bool) ->
     }
     println!("{}", in_local_time(&text(&why, "summary")));
     for verdict in why["verdicts"].as_array().into_iter().flatten() {
-        println!("\n  {} ({})", text(verdict, "code"), text(verdict, "object"));
+        let component = verdict["component"].as_u64().map_or_else(String::new, |offset| format!("component {offset}: "));
+        println!("\n  {component}{} ({})", text(verdict, "code"), text(verdict, "object"));
         println!("    {}", text(verdict, "rule"));
         for (name, field) in [("have", "have"), ("need", "need"), ("what to do", "advice")] {
             let value = in_local_time(&text(verdict, field));

@@ -31,6 +31,9 @@ pub fn parse(line: Vec<String>) -> anyhow::Result<JobLine> {
     while let Some(word) = words.next() {
         if word == "--" {
             parsed.rest.extend(words.by_ref());
+        } else if word == ":" {
+            // What follows is of the next component.
+            parsed.options.push(("hetjob".to_owned(), None));
         } else if word == "-" || !word.starts_with('-') {
             parsed.rest.push(word);
             parsed.rest.extend(words.by_ref());
@@ -137,6 +140,14 @@ mod tests {
         let options: Vec<(&str, Option<&str>)> = parsed.options.iter().map(|(n, v)| (n.as_str(), v.as_deref())).collect();
         assert_eq!(options, [("nodes", Some("2")), ("time", Some("10")), ("ntasks", Some("4")), ("gpus", Some("h100:2")), ("hold", None)]);
         assert_eq!(parsed.rest, ["train.sh", "--time=5", "-x", "--parsable"]);
+    }
+
+    #[test]
+    fn a_colon_parts_components() {
+        let parsed = parse(words("-N2 -p gpu : -n4 : -p cpu coupled.sh : x")).unwrap();
+        let names: Vec<&str> = parsed.options.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["nodes", "partition", "hetjob", "ntasks", "hetjob", "partition"]);
+        assert_eq!(parsed.rest, ["coupled.sh", ":", "x"], "behind the script all is the script's own");
     }
 
     #[test]

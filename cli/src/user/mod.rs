@@ -128,7 +128,7 @@ fn print_data(format: Format, value: &impl serde::Serialize) -> anyhow::Result<b
 
 /// A path segment of the user's own text, so that it names one object and nothing else.
 fn segment(text: &str) -> anyhow::Result<&str> {
-    let is_plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b)) && !text.starts_with('.');
+    let is_plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.+".contains(&b)) && !text.starts_with('.');
     let help = if text.contains('[') { "; this order takes one job or task (12, 12_3), `berth cancel` takes ranges, too" } else { "" };
     if is_plain { Ok(text) } else { anyhow::bail!("{text:?} is neither a number nor a name{help}") }
 }

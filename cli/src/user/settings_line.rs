@@ -150,6 +150,7 @@ const POLICY: &[Known] = &[
     (&["preempttype", "preemptby"], "preempt_by", Kind::PreemptType),
     (&["reclaim"], "reclaim", Kind::Text),
     (&["preemptmode"], "preempt_mode", Kind::PreemptMode),
+    (&["bfhetjobprio", "hetjobpriority"], "hetjob_priority", Kind::Text),
     (&["preemptexempttime", "preemptexemptseconds"], "preempt_exempt_seconds", Kind::Seconds),
 ];
 

@@ -8,7 +8,7 @@ use super::queue::{gpus, reasons, short_time, zone};
 use super::{counted, print_data, segment, text};
 
 pub async fn show(client: &Client, format: Format, what: &str) -> anyhow::Result<()> {
-    let is_job = what.split('_').all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
+    let is_job = what.split(['_', '+']).all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
     let path = if is_job { format!("/v1/jobs/{}", segment(what)?) } else { format!("/v1/nodes/{}", segment(what)?) };
     let value = client.get(&path, &[]).await?;
     if print_data(format, &value)? {

@@ -124,6 +124,11 @@ impl Draft {
         }
     }
 
+    /// JSON paths that options have set, with the last option that did.
+    pub fn set_paths(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.origins.iter().map(|(path, (long, _))| (*path, *long))
+    }
+
     fn name(&mut self, text: &str) -> Result<Option<Name>, Flaw> {
         let flaw = "is not a name: lower-case letters, digits, dot, underscore and hyphen, beginning with a letter or digit";
         Name::new(text).map(Some).map_err(|_| flaw.to_owned())

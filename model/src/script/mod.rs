@@ -5,6 +5,7 @@
 //! together. `pattern` expands the names of output files. Source of all rules: sbatch manual.
 
 mod apply;
+mod components;
 mod containers;
 mod finish;
 mod options;
@@ -21,7 +22,9 @@ pub use when::instant;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
+use self::words::Line;
 use crate::Fault;
+use crate::component::MAX_COMPONENTS;
 use crate::job::JobSpec;
 use crate::validate::{MAX_SCRIPT_BYTES, validate};
 
@@ -64,6 +67,9 @@ pub struct Place {
 }
 
 /// [`parse_script`], for a submitter who is somewhere.
+///
+/// Components of a heterogeneous job are parted by a line `#SBATCH hetjob`, and in `overrides` by the option `hetjob`: those of the
+/// command line win over the script's in their order.
 pub fn parse_script_at(text: &str, overrides: &[(String, Option<String>)], place: Place) -> Result<ParsedScript, Vec<Fault>> {
     if text.len() > MAX_SCRIPT_BYTES {
         return Err(vec![Fault::new(
@@ -73,19 +79,37 @@ pub fn parse_script_at(text: &str, overrides: &[(String, Option<String>)], place
             format!("a script has at most {MAX_SCRIPT_BYTES} bytes; keep data in files and have the script read them"),
         )]);
     }
-    let mut draft = apply::Draft::new(place);
-    let text = words::with_unix_line_ends(text, &mut draft.warnings);
-    for line in words::directives(&text, &mut draft.warnings) {
-        draft.apply_line(&line);
+    let mut warnings = Vec::new();
+    let text = words::with_unix_line_ends(text, &mut warnings);
+    let lines = words::directives(&text, &mut warnings);
+    let of_script: Vec<&[Line]> = lines.split(Line::parts_components).collect();
+    let of_line: Vec<&[(String, Option<String>)]> = overrides.split(|(name, _)| is_separator(name)).collect();
+    let count = of_script.len().max(of_line.len());
+    if count > MAX_COMPONENTS {
+        let help = format!("a job has at most {MAX_COMPONENTS}");
+        return Err(vec![Fault::new("too_many_components", "hetjob", format!("the job has {count} components"), help)]);
     }
-    draft.begin_overrides();
-    for (name, value) in overrides {
-        draft.apply_override(name, value.as_deref());
-    }
-    draft.spec.script = Some(text);
-    finish::settle(&mut draft);
-    let invalid: Vec<Fault> = validate(&draft.spec).into_iter().map(|fault| draft.at_origin(fault)).collect();
+    let read = |i: usize| {
+        let mut draft = apply::Draft::new(place.clone());
+        of_script.get(i).into_iter().copied().flatten().for_each(|line| draft.apply_line(line));
+        draft.begin_overrides();
+        of_line.get(i).into_iter().copied().flatten().for_each(|(name, value)| draft.apply_override(name, value.as_deref()));
+        if i == 0 {
+            draft.spec.script = Some(text.clone());
+        }
+        finish::settle(&mut draft);
+        draft
+    };
+    let mut draft = read(0);
+    draft.warnings.splice(0..0, warnings);
+    let mut others: Vec<apply::Draft> = (1..count).map(read).collect();
+    draft.spec.components = others.iter_mut().map(components::component).collect();
+    let invalid: Vec<Fault> = validate(&draft.spec).into_iter().map(|fault| components::at_origin(fault, &draft, &others)).collect();
     draft.faults.extend(invalid);
+    for other in others {
+        draft.faults.extend(other.faults);
+        draft.warnings.extend(other.warnings);
+    }
     if draft.faults.is_empty() {
         return Ok(ParsedScript { spec: draft.spec, export: draft.export, warnings: draft.warnings });
     }
@@ -93,6 +117,11 @@ pub fn parse_script_at(text: &str, overrides: &[(String, Option<String>)], place
     draft.faults.sort_by_key(|fault| fault.line);
     draft.faults.truncate(MAX_FAULTS);
     Err(draft.faults)
+}
+
+/// Slurm's word between components, and the one that it had before.
+pub(crate) fn is_separator(word: &str) -> bool {
+    matches!(word, "hetjob" | "packjob")
 }
 
 #[cfg(test)]

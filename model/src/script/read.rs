@@ -13,10 +13,10 @@ pub(super) fn options_of(words: &[String]) -> Vec<Given> {
     while let Some(word) = rest.next() {
         if matches!(word.as_str(), "hetjob" | "packjob") {
             given.push(Err(Fault::new(
-                "hetjob_unsupported",
+                "component_separator",
                 word.as_str(),
-                "heterogeneous jobs are not supported",
-                "submit one job for each component and join them with --dependency; for example --dependency=after:1201",
+                format!("{word} stands among options"),
+                "it parts two components and has a line of its own: #SBATCH hetjob",
             )));
         } else if word == "--" {
             break;

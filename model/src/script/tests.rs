@@ -251,7 +251,7 @@ fn every_bad_directive_has_its_line_option_and_example() {
         ("--ntask=4", "unknown_directive", "--ntask"),
         ("-y", "unknown_directive", "-y"),
         ("word", "unknown_directive", "word"),
-        ("hetjob", "hetjob_unsupported", "hetjob"),
+        ("-N1 hetjob", "component_separator", "hetjob"),
         ("-J 'x", "unclosed_quote", "#SBATCH"),
         ("-N2 --ntasks-per-node=4 -n 9", "tasks_contradictory", "--ntasks"),
         ("--gpus=8 -n 3 --gpus-per-task=1", "gpus_contradictory", "--gpus"),
@@ -260,6 +260,55 @@ fn every_bad_directive_has_its_line_option_and_example() {
         assert_eq!(codes(&faults), [(code, field, Some(4))], "{directive}: {faults:?}");
         assert!(!faults[0].detail.is_empty() && !faults[0].help.is_empty(), "{directive}");
     }
+}
+
+#[test]
+fn components_are_parted_by_a_line() {
+    for word in ["hetjob", "packjob"] {
+        let text = script(&format!("#SBATCH -J coupled -p gpu -N2 -t 10 -A ml\n#SBATCH {word}\n#SBATCH -p cpu -n4 --hold\n#SBATCH {word}"));
+        let spec = parse_script(&text, &[], now()).unwrap().spec;
+        assert_eq!((spec.components.len(), spec.resources.nodes, spec.hold), (2, Some(2), false));
+        let jobs = spec.into_components();
+        let told = |i: usize| {
+            let job = &jobs[i];
+            (job.partition.as_ref().map(crate::Name::as_str), job.resources.nodes, job.resources.tasks, job.hold, job.time_limit_seconds)
+        };
+        assert_eq!(told(0), (Some("gpu"), Some(2), None, false, Some(600)));
+        assert_eq!(told(1), (Some("cpu"), None, Some(4), true, Some(600)));
+        assert_eq!(told(2), (None, None, None, false, Some(600)), "a component may say nothing");
+    }
+}
+
+#[test]
+fn options_of_the_line_go_to_the_components_in_their_order() {
+    let option = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()).filter(|v| !v.is_empty()));
+    let line = [option("nodes", "3"), option("hetjob", ""), option("ntasks", "8"), option("hetjob", ""), option("partition", "big")];
+    let spec = parse_script(&script("#SBATCH -N2\n#SBATCH hetjob\n#SBATCH -n4 -p cpu"), &line, now()).unwrap().spec;
+    assert_eq!((spec.resources.nodes, spec.components.len()), (Some(3), 2));
+    assert_eq!(
+        (spec.components[0].resources.tasks, spec.components[0].partition.as_ref().map(crate::Name::as_str)),
+        (Some(8), Some("cpu"))
+    );
+    assert_eq!(spec.components[1].partition.as_ref().map(crate::Name::as_str), Some("big"));
+}
+
+#[test]
+fn faults_of_components_have_their_lines() {
+    for (text, code, field, line) in [
+        ("#SBATCH hetjob\n#SBATCH -n 0", "invalid_value", "--ntasks", Some(3)),
+        ("#SBATCH hetjob\n#SBATCH --gpus=8 -n 3 --gpus-per-task=1", "gpus_contradictory", "--gpus", Some(3)),
+        ("#SBATCH -N2 --ntasks-per-node=4 -n 9\n#SBATCH hetjob", "tasks_contradictory", "--ntasks", Some(2)),
+        ("#SBATCH -a 1-3\n#SBATCH hetjob", "array_with_components", "--array", Some(2)),
+        ("#SBATCH hetjob\n#SBATCH -a 1-3", "array_with_components", "--array", Some(3)),
+        ("#SBATCH -w n1 -x n2\n#SBATCH hetjob\n#SBATCH -w n2", "nodelist_excluded", "components[0].exclude", None),
+    ] {
+        let text = format!("#!/bin/sh\n{text}\ntrue\n");
+        let faults = parse_script(&text, &[], now()).expect_err(&text);
+        assert_eq!(codes(&faults), [(code, field, line)], "{text}: {faults:?}");
+    }
+    let parsed = parse_script("#!/bin/sh\n#SBATCH hetjob\n#SBATCH -o x.out\n", &[], now()).unwrap();
+    let warned: Vec<_> = parsed.warnings.iter().map(|w| (w.code.as_str(), w.field.as_str(), w.line)).collect();
+    assert_eq!(warned, [("not_of_a_component", "--output", Some(3))]);
 }
 
 #[test]

@@ -8,6 +8,13 @@ pub(super) struct Line {
     pub words: Result<Vec<String>, Fault>,
 }
 
+impl Line {
+    /// `#SBATCH hetjob`: what follows is of the next component.
+    pub fn parts_components(&self) -> bool {
+        matches!(self.words.as_deref(), Ok([word]) if super::is_separator(word))
+    }
+}
+
 const PREFIX: &str = "#SBATCH";
 /// Warnings of one kind are not repeated more often.
 const MAX_REPEATS: usize = 20;

@@ -13,7 +13,7 @@ use berth_model::limit::{Scope, bounds};
 use berth_model::policy::Billing;
 use berth_model::resources::NodeAllocation;
 use berth_model::tres::{Charge, Tres, TresCounts, Weight, bill};
-use berth_model::{JobId, Name};
+use berth_model::{JobId, Name, NodeName};
 
 use crate::amount::{Micros, micros, span};
 use crate::cohorts::{Cohorts, Pool};
@@ -312,10 +312,24 @@ impl Accounts {
         begins: Micros,
         length: Micros,
     ) {
+        let nodes = nodes.iter().map(|part| part.node.clone()).collect();
+        self.count_start(party, (job, index), charge, nodes, begins, length);
+    }
+
+    /// The same, given the names of its nodes.
+    pub fn count_start(
+        &mut self,
+        party: PartyId,
+        (job, index): (JobId, Option<u32>),
+        charge: &Charge,
+        nodes: Vec<NodeName>,
+        begins: Micros,
+        length: Micros,
+    ) {
         let run = Run {
             scopes: self.parties[party as usize].scopes.clone(),
             tres: charge.tres.clone(),
-            nodes: nodes.iter().map(|part| part.node.clone()).collect(),
+            nodes,
             begins: Some(begins),
             length,
             usage_factor: charge.usage_factor,

@@ -13,6 +13,7 @@ use berth_model::{Indices, JobId};
 use crate::accounts::PartyId;
 use crate::amount::{Micros, NEVER, micros, span};
 use crate::claims::Kept;
+use crate::components::{self, Together};
 use crate::engine::Entry;
 use crate::fit::{Fit, Fitness};
 use crate::fleet::NodeIdx;
@@ -41,6 +42,8 @@ pub struct Queued {
     pub throttle: Option<Throttle>,
     /// Nodes that it, or its first task, has got by preemption.
     pub claim: Option<Arc<Claim>>,
+    /// Of the leader of a heterogeneous job: its further components.
+    pub components: Vec<Queued>,
 }
 
 /// Tasks of an array, of which the first `most` may start.
@@ -68,12 +71,18 @@ impl Queued {
             tasks,
             throttle: None,
             claim,
+            components: Vec::new(),
         }
     }
 
     /// Its ways, the first to be tried first.
     pub fn keys(&self) -> impl Iterator<Item = KeyId> + '_ {
         std::iter::once(self.key).chain(self.others.iter().copied())
+    }
+
+    /// Itself and its further components.
+    pub fn parts(&self) -> impl Iterator<Item = &Queued> {
+        std::iter::once(self).chain(&self.components)
     }
 }
 
@@ -102,6 +111,8 @@ pub enum Wait {
     Unlicensed,
     /// Limits hold it.
     Limited(Causes),
+    /// Components that do not start now, none of them.
+    Together(Box<Together>),
 }
 
 #[derive(Debug)]
@@ -146,6 +157,9 @@ pub fn walk(pass: &mut Pass<'_>, queue: &[Queued], depth: usize, lengths: Option
 
 /// Starts or plans one job, or the tasks of one array. `planned` counts planned starts up to `depth`.
 pub fn consider(pass: &mut Pass<'_>, queued: &Queued, depth: usize, planned: &mut usize, starts: &mut Vec<Start>) -> Outcome {
+    if !queued.components.is_empty() {
+        return components::consider(pass, queued, depth, planned, starts);
+    }
     let mut outcome = Outcome { wait: Wait::No, started: 0 };
     let ways = pass.ways(queued);
     if let Some((key, fitness)) = ways.unfit() {

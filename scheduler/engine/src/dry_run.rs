@@ -1,5 +1,7 @@
 //! Dry runs: what the next full plan would say of a job if it were submitted now.
 
+use std::collections::BTreeSet;
+
 use berth_model::event::{Event, JobSnapshot};
 use berth_model::verdict::{JobVerdict, PlannedStart};
 use berth_model::{JobId, hostlist};
@@ -26,7 +28,12 @@ impl DryRun {
     /// When and where it would start, of an array its first task; `now` is when the plan was made. `None`: nothing tells when.
     pub fn planned_start(&self, now: Timestamp) -> Option<PlannedStart> {
         match self.starts.first() {
-            Some(start) => Some(PlannedStart { at: now, nodes: hostlist::fold(start.nodes.iter().map(|allocation| &allocation.node)) }),
+            Some(first) => {
+                // Components start together; of an array the first task is told.
+                let together = self.starts.iter().filter(|start| start.job != first.job || start.array_index == first.array_index);
+                let nodes: BTreeSet<_> = together.flat_map(|start| &start.nodes).map(|allocation| &allocation.node).collect();
+                Some(PlannedStart { at: now, nodes: hostlist::fold(nodes) })
+            }
             None => self.verdict.as_ref().and_then(|verdict| verdict.planned_start.clone()),
         }
     }
@@ -42,15 +49,21 @@ impl Engine {
     /// `job` must be as the feed would give it: pending, with defaults filled in, its shape validated. Meant for
     /// `POST /v1/jobs:dryRun`. It costs a copy of the state and a full plan: a caller that serves many asks seldom, or limits the rate.
     pub fn dry_run(&self, job: JobSnapshot, at: Timestamp) -> DryRun {
-        let id = job.id;
+        self.dry_run_together(vec![job], at)
+    }
+
+    /// The same for the components of a heterogeneous job, the leader first: verdict and rank are the leader's.
+    pub fn dry_run_together(&self, jobs: Vec<JobSnapshot>, at: Timestamp) -> DryRun {
+        let ids: Vec<JobId> = jobs.iter().map(|job| job.id).collect();
+        let id = ids.first().copied().unwrap_or(JobId(0));
         let mut fork = self.fork();
-        fork.apply(Event::Job(Box::new(job)));
+        jobs.into_iter().for_each(|job| fork.apply(Event::Job(Box::new(job))));
         fork.refresh_fleet();
         let rank = fork.rank_of(id, at);
         let plan = fork.plan(at);
         DryRun {
             rank,
-            starts: plan.starts.into_iter().filter(|start| start.job == id).collect(),
+            starts: plan.starts.into_iter().filter(|start| ids.contains(&start.job)).collect(),
             verdict: plan.verdicts.into_iter().find(|verdict| verdict.job == id),
         }
     }

@@ -22,6 +22,7 @@ const MOST_VICTIMS: usize = 20;
 /// A verdict to begin with.
 pub fn say(code: &str, rule: &str, object: String) -> Verdict {
     Verdict {
+        component: None,
         code: code.to_owned(),
         rule: rule.to_owned(),
         object,

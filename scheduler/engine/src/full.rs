@@ -3,12 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
+use berth_model::event::JobSnapshot;
+use berth_model::verdict::Verdict;
 use berth_model::{JobId, Name};
 use jiff::Timestamp;
 
 use crate::amount::{Amount, Micros, SECOND, micros, timestamp};
 use crate::backfill::{self, Queued, Wait};
 use crate::claims::Preempting;
+use crate::components;
 use crate::engine::{Engine, limit_of};
 use crate::fit::Fitness;
 use crate::keys::KeyId;
@@ -41,10 +44,21 @@ impl Engine {
         let ranked = queue::rank(&self.world, &scale);
         let (rules, elders) = (queue::rules(&self.world, now), queue::elders(&self.world));
         let mut queue: Vec<Queued> = Vec::with_capacity(ranked.len());
-        // For each ranked job: its place in the queue, or what holds it.
+        // For each ranked job: its place in the queue, or what holds it. Components have one place, which the leader is given.
+        let mut wholes: BTreeMap<JobId, Result<usize, Vec<Verdict>>> = BTreeMap::new();
         let mut judged: Vec<_> = ranked
             .iter()
             .map(|ranked| match queue::judge(&self.world, &rules, ranked.entry, &elders, &mut plan) {
+                _ if ranked.entry.job.component_of.is_some() => {
+                    let Some(of) = ranked.entry.job.component_of else { unreachable!("it was looked at just now") };
+                    let whole = wholes.entry(of.leader).or_insert_with(|| {
+                        components::judge(&self.world, &rules, of, &elders, &mut plan).map(|queued| {
+                            queue.push(queued);
+                            queue.len() - 1
+                        })
+                    });
+                    whole.clone()
+                }
                 Judged::Held(causes) => Err(causes),
                 Judged::Queued(queued) => {
                     queue.push(queued);
@@ -87,7 +101,7 @@ impl Engine {
         plan.resumes = std::mem::take(&mut pass.resumes);
 
         // What is held otherwise may be held by limits too.
-        for (ranked, judged) in ranked.iter().zip(&mut judged) {
+        for (ranked, judged) in ranked.iter().zip(&mut judged).filter(|(ranked, _)| ranked.entry.job.component_of.is_none()) {
             if let Err(causes) = judged {
                 let limits = pass.limits(&Queued::of(ranked.entry));
                 causes.extend(limits.iter().map(|(_, verdict)| verdict.clone()));
@@ -100,7 +114,9 @@ impl Engine {
                 standing.add_limited(ranked.place, causes);
             }
         }
-        let in_queue = ranked.iter().zip(&judged).filter_map(|(ranked, judged)| Some((&queue[*judged.as_ref().ok()?], ranked.place)));
+        // Quick plans leave components to the next full one.
+        let plain = ranked.iter().zip(&judged).filter(|(ranked, _)| ranked.entry.job.component_of.is_none());
+        let in_queue = plain.filter_map(|(ranked, judged)| Some((&queue[*judged.as_ref().ok()?], ranked.place)));
         standing.group(in_queue, &self.keys, &self.accounts);
         standing.boundary = self.fleet.next_boundary(now);
         standing.boundary.iter().for_each(|at| plan.wake_by(timestamp(*at)));
@@ -115,6 +131,11 @@ impl Engine {
                 Err(causes) => {
                     writer.held(job, causes, &ranked.score, rank, nearest, &mut plan);
                     true
+                }
+                Ok(i) if job.component_of.is_some() => {
+                    let all: Vec<&JobSnapshot> = queue[i].parts().filter_map(|part| Some(&self.world.jobs.get(&part.job)?.job)).collect();
+                    let at = job.component_of.map_or(0, |of| of.offset as usize);
+                    writer.met_together(&all, at, &queue[i], &outcomes[i], &ranked.score, rank, nearest, &mut plan)
                 }
                 Ok(i) => writer.met(job, &queue[i], &outcomes[i], &ranked.score, rank, nearest, &mut plan),
             };
@@ -149,7 +170,7 @@ impl Engine {
 /// What the queue will ask of each class, with the number of jobs that do.
 fn needs(pass: &mut Pass<'_>, queue: &[Queued]) -> Vec<BTreeMap<Amount, u32>> {
     let mut by_key: BTreeMap<KeyId, u32> = BTreeMap::new();
-    for queued in queue {
+    for queued in queue.iter().flat_map(Queued::parts) {
         for key in queued.keys() {
             *by_key.entry(key).or_default() += 1;
         }

@@ -14,6 +14,7 @@ mod bookings;
 mod choose;
 mod claims;
 mod cohorts;
+mod components;
 mod counted;
 mod dry_run;
 mod eligible;

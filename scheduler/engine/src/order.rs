@@ -193,6 +193,7 @@ mod tests {
             is_singleton: false,
             array: None,
             task_of: None,
+            component_of: None,
             attempt: None,
             claim: None,
             reservations: Vec::new(),

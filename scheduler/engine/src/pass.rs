@@ -182,11 +182,16 @@ impl<'a> Pass<'a> {
 
     /// The earliest start of a job up to `latest`, by the way that allows it; of equal ones by the first.
     pub fn find_way(&mut self, queued: &Queued, fits: &Ways, latest: Micros) -> Option<Found> {
+        self.find_way_from(queued, fits, self.now, latest)
+    }
+
+    /// The same, not before `from`.
+    pub fn find_way_from(&mut self, queued: &Queued, fits: &Ways, from: Micros, latest: Micros) -> Option<Found> {
         let mut best: Option<Found> = None;
         for (key, fit) in fits.all() {
             let latest = best.as_ref().map_or(latest, |best| best.at.saturating_sub(1));
-            if fit.fitness == Fitness::Fits && latest >= self.now && self.may_have_licenses(key) {
-                best = self.find(key, fit, queued.length, latest).filter(|found| found.at <= latest).or(best);
+            if fit.fitness == Fitness::Fits && latest >= from && self.may_have_licenses(key) {
+                best = self.find_from(key, fit, queued.length, from, latest).filter(|found| found.at <= latest).or(best);
             }
         }
         best
@@ -199,12 +204,16 @@ impl<'a> Pass<'a> {
 
     /// The earliest start up to `latest` of a job of the key that may run for `length`. Of equal instants, the fewest nodes.
     pub fn find(&mut self, key: KeyId, fit: &Arc<Fit>, length: Micros, latest: Micros) -> Option<Found> {
+        self.find_from(key, fit, length, self.now, latest)
+    }
+
+    fn find_from(&mut self, key: KeyId, fit: &Arc<Fit>, length: Micros, from: Micros, latest: Micros) -> Option<Found> {
         let entry = self.keys.entries[key as usize].key.clone();
         if entry.licenses.is_empty() {
-            return self.find_nodes(key, fit, length, self.now, latest);
+            return self.find_nodes(key, fit, length, from, latest);
         }
         // Nodes and licences take turns: each names the first instant from the other's on, until both name the same.
-        let mut from = self.licenses.next_fit(&entry.licenses, self.now, length);
+        let mut from = self.licenses.next_fit(&entry.licenses, from, length);
         while from <= latest && from < NEVER {
             let found = self.find_nodes(key, fit, length, from, latest)?;
             from = self.licenses.next_fit(&entry.licenses, found.at, length);
@@ -348,6 +357,14 @@ impl<'a> Pass<'a> {
         self.licenses.hold((queued.job, array_index, true), key.licenses.clone(), self.now.saturating_add(queued.length));
         let reservation = key.ground.reservation.clone();
         Ok(Start { job: queued.job, array_index, nodes, charge, reservation })
+    }
+
+    /// Counts what a job would take at its place, as a start does. `Err`: limits do not let it start there.
+    pub fn count(&mut self, queued: &Queued, fit: &Fit, found: &Found) -> Result<(), Causes> {
+        let charge = self.charge(queued, fit, found)?;
+        let nodes: Vec<NodeName> = found.parts.iter().map(|(at, _)| self.fleet.nodes[*at as usize].node.name.clone()).collect();
+        self.accounts.count_start(queued.party, (queued.job, None), &charge, nodes, self.now, queued.length);
+        Ok(())
     }
 
     /// What a start or a planned start takes of a node.

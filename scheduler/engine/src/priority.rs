@@ -13,9 +13,10 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use berth_model::component::ComponentOf;
 use berth_model::event::JobSnapshot;
 use berth_model::gres::ShareKind;
-use berth_model::policy::Policy;
+use berth_model::policy::{HetjobPriority, Policy};
 use berth_model::resources::Shape;
 use berth_model::tres::{Tres, TresCounts};
 use berth_model::verdict::{Priority, PriorityFactor};
@@ -40,6 +41,23 @@ pub struct Place {
     /// Tasks go in the order of their indices, those that wait in their array as well as those by themselves.
     task: (JobId, u32),
     pub job: JobId,
+}
+
+impl Place {
+    /// That of a component of a heterogeneous job, given those that the components would have by themselves: it stands with the others, in
+    /// their order.
+    pub fn together(leader: Place, all: &[Place], mode: HetjobPriority, (first, offset): (JobId, u32), job: JobId) -> Place {
+        let tiers = || all.iter().map(|place| place.tier.0);
+        let priorities = || all.iter().map(|place| place.priority.0);
+        let count = all.len().max(1) as i64;
+        let (tier, priority) = match mode {
+            HetjobPriority::Leader => (leader.tier.0, leader.priority.0),
+            HetjobPriority::Min => (tiers().min().unwrap_or(leader.tier.0), priorities().min().unwrap_or(leader.priority.0)),
+            HetjobPriority::Avg => ((tiers().map(i64::from).sum::<i64>() / count) as u32, priorities().sum::<i64>() / count),
+            HetjobPriority::Max => (tiers().max().unwrap_or(leader.tier.0), priorities().max().unwrap_or(leader.priority.0)),
+        };
+        Place { tier: Reverse(tier), priority: Reverse(priority), task: (first, offset), job, ..leader }
+    }
 }
 
 /// What all jobs of a pass are measured by.
@@ -129,6 +147,16 @@ impl<'a> Scale<'a> {
             },
             job: job.id,
         }
+    }
+
+    /// The place of a component, with its fellows.
+    pub fn place_together(&self, job: &JobSnapshot, of: ComponentOf) -> Place {
+        let fellows = of.jobs().filter_map(|id| self.world.jobs.get(&id));
+        let places: Vec<(JobId, Place)> = fellows.map(|entry| (entry.job.id, self.place(&entry.job, &self.score(entry)))).collect();
+        let all: Vec<Place> = places.iter().map(|(_, place)| *place).collect();
+        let own = places.iter().find(|(id, _)| *id == of.leader).or(places.first()).map(|(_, place)| *place);
+        let leader = own.unwrap_or_else(|| unreachable!("a component is among its fellows"));
+        Place::together(leader, &all, self.world.policy.hetjob_priority, (of.leader, of.offset), job.id)
     }
 
     /// All terms that have a weight, or that the job has of its own.

@@ -28,7 +28,7 @@ pub enum Judged {
 }
 
 type Starting = BTreeMap<(JobId, Option<u32>), Unconfirmed>;
-type Elders<'a> = HashMap<(&'a Name, &'a Name, &'a str), JobId>;
+pub type Elders<'a> = HashMap<(&'a Name, &'a Name, &'a str), JobId>;
 
 pub fn is_waiting(job: &JobSnapshot, starting: &Starting) -> bool {
     job.state == JobState::Pending && !starting.contains_key(&(job.id, None))
@@ -44,7 +44,9 @@ pub fn rank<'a>(world: &'a World, scale: &Scale<'_>) -> Vec<Ranked<'a>> {
 
 pub fn ranked<'a>(entry: &'a Entry, scale: &Scale<'_>) -> Ranked<'a> {
     let score = scale.score(entry);
-    Ranked { place: scale.place(&entry.job, &score), score, entry }
+    let place = scale.place(&entry.job, &score);
+    let place = entry.job.component_of.map_or(place, |of| scale.place_together(&entry.job, of));
+    Ranked { place, score, entry }
 }
 
 /// What policy says of one job. Tells the plan what it must heed: a passed deadline, a begin time to wake for.
@@ -59,7 +61,9 @@ pub fn judge(world: &World, rules: &Rules<'_>, entry: &Entry, elders: &Elders<'_
     }
     let elder = job.is_singleton.then(|| elders.get(&(&job.tenant, &job.user, job.name.as_str())).copied()).flatten();
     let throttle = Throttle::of(world, job);
-    let causes = rules.causes(job, elder.filter(|elder| *elder < job.id), throttle);
+    // Components, which have one name, do not wait for each other.
+    let first = job.component_of.map_or(job.id, |of| of.leader);
+    let causes = rules.causes(job, elder.filter(|elder| *elder < first), throttle);
     if !causes.is_empty() {
         return Judged::Held(causes);
     }

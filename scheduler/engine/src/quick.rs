@@ -14,7 +14,7 @@
 //! now because of the events, but for chains: a job that starts early leaves its planned place to nobody until the next full plan,
 //! which ranks everything anew and lets a new job of high priority go ahead of planned starts behind it.
 //!
-//! Changes of nodes, partitions, QOS and policy, singletons, and other orders than Slurm's, are left to a full plan. The caller decides how often that is
+//! Changes of nodes, partitions, QOS and policy, singletons, components of heterogeneous jobs, and other orders than Slurm's, are left to a full plan. The caller decides how often that is
 //! made besides.
 
 use std::cmp::Reverse;
@@ -75,6 +75,11 @@ impl Engine {
             plan.wake_by(timestamp(now.saturating_add(SECOND)));
         }
         let due = self.bookings.due(now);
+        // Components start with all others: the full plan looks for the place of all.
+        let is_component = |job: &JobId| self.world.jobs.get(job).is_some_and(|e| e.job.component_of.is_some());
+        if due.iter().any(is_component) {
+            return self.plan(at);
+        }
         let arrived = self.look_at(&news, &mut standing, now, &mut plan);
         self.accounts.refresh(&self.world, now);
         let scale = Scale::new(&self.world, &self.accounts, &self.fleet, now);
@@ -118,10 +123,12 @@ impl Engine {
     fn is_quick_enough(&self, now: Micros) -> bool {
         let is_singleton = |job: &JobId| self.world.jobs.get(job).is_some_and(|e| e.job.is_singleton);
         let is_in_order = self.settings.order == Order::Submission && self.settings.depth == usize::MAX;
+        let is_component = |job: &JobId| self.world.jobs.get(job).is_some_and(|e| e.job.component_of.is_some());
+        let is_left = |job: &JobId| is_singleton(job) || is_component(job);
         // Suspended jobs go on by full plans.
         let is_suspended = |at: &NodeIdx| self.fleet.holdings(*at).iter().any(|held| self.world.suspended.contains(&held.owner));
         let frees_suspended = !self.world.suspended.is_empty() && self.news.freed.iter().any(is_suspended);
-        is_in_order && !frees_suspended && !self.news.is_large && now >= self.clock && !self.news.arrived.iter().any(is_singleton)
+        is_in_order && !frees_suspended && !self.news.is_large && now >= self.clock && !self.news.arrived.iter().any(is_left)
     }
 
     /// Jobs that came or changed, or whose begin time has come.
@@ -129,7 +136,9 @@ impl Engine {
         let mut jobs = news.arrived.clone();
         for alarm in standing.due(now) {
             match alarm {
-                Alarm::Begin(job) if self.world.jobs.get(&job).is_some_and(|e| e.job.is_singleton) => self.news.is_large = true,
+                Alarm::Begin(job) if self.world.jobs.get(&job).is_some_and(|e| e.job.is_singleton || e.job.component_of.is_some()) => {
+                    self.news.is_large = true
+                }
                 Alarm::Begin(job) => _ = jobs.insert(job),
                 Alarm::Limit(job) => {
                     let limit = self.world.jobs.get(&job).and_then(|e| limit_of(&e.job, &self.settings));
@@ -247,6 +256,10 @@ impl Quick<'_, '_> {
 
     fn place(&self, job: JobId) -> Option<Place> {
         let entry = self.world.jobs.get(&job).filter(|e| queue::is_waiting(&e.job, &self.world.unconfirmed))?;
+        // Components are left to the full plan.
+        if entry.job.component_of.is_some() {
+            return None;
+        }
         Some(queue::ranked(entry, self.scale).place)
     }
 

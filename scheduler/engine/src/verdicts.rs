@@ -9,6 +9,7 @@ use berth_model::verdict::{JobVerdict, PlannedStart, Verdict};
 
 use crate::amount::{Micros, timestamp};
 use crate::backfill::{Outcome, Queued, Wait};
+use crate::components;
 use crate::eligible::throttled;
 use crate::explain::{self, Common, Ground, Words, say};
 use crate::filling::Filling;
@@ -82,6 +83,46 @@ impl<'a> Writer<'a> {
         true
     }
 
+    /// A component of a heterogeneous job that the walk has met with the others: all of them are told the same, and each its own nodes.
+    /// `all` are the components in their order. `false`: they have started.
+    #[allow(clippy::too_many_arguments)]
+    pub fn met_together(
+        &mut self,
+        all: &[&JobSnapshot],
+        at: usize,
+        queued: &Queued,
+        outcome: &Outcome,
+        score: &Score,
+        rank: u32,
+        ahead: &[JobId],
+        plan: &mut Plan,
+    ) -> bool {
+        let Wait::Together(together) = &outcome.wait else { return false };
+        let planned_start = together
+            .planned
+            .as_ref()
+            .map(|(from, nodes)| PlannedStart { at: timestamp(*from), nodes: explain::names(self.fleet, &nodes[at]) });
+        let mut verdicts = Vec::new();
+        for (i, wait) in &together.told {
+            let (Some(job), Some(part)) = (all.get(*i), queued.parts().nth(*i)) else { continue };
+            let own = match wait {
+                Wait::Limited(causes) => causes.iter().map(|(_, verdict)| verdict.clone()).collect(),
+                _ => {
+                    let outcome = Outcome { wait: wait.clone(), started: 0 };
+                    let said = self.say(job, part, &outcome, ahead);
+                    said.map(|(verdict, _)| self.with_licenses(part, wait, verdict)).unwrap_or_default()
+                }
+            };
+            verdicts.extend(components::of_component(*i, own));
+        }
+        if let Some(planned) = &planned_start {
+            plan.wake_by(planned.at);
+        }
+        let priority = self.scale.explain(all[at], score, rank);
+        plan.verdicts.push(JobVerdict { job: all[at].id, verdicts, priority, ahead: ahead.to_vec(), planned_start });
+        true
+    }
+
     /// The licences that are missing now, of the way that misses the fewest; none if those of some way are free.
     fn missing(&self, queued: &Queued, at: Option<Micros>) -> Vec<Verdict> {
         let sets = queued.keys().map(|key| &self.keys.entries[key as usize].key.licenses);
@@ -130,7 +171,7 @@ impl<'a> Writer<'a> {
                     .advice("lower the time limit, ask for less, or move the deadline");
                 (verdict, None)
             }
-            Wait::Limited(_) => return None,
+            Wait::Limited(_) | Wait::Together(_) => return None,
             Wait::Unlicensed => (self.missing(queued, None).into_iter().next()?, None),
             Wait::Unfit(key, fitness) => (self.unfit(job, *key, *fitness)?, None),
         })

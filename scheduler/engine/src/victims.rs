@@ -94,7 +94,8 @@ impl<'a> Rules<'a> {
     /// What becomes of a job if it is preempted now; `None`: it is safe.
     pub fn victim(&self, job: &JobSnapshot) -> Option<Victim> {
         let attempt = job.attempt.as_ref().filter(|attempt| attempt.preempted.is_none())?;
-        if job.state == JobState::Running && attempt.suspension.is_some() {
+        // A component goes with all others, and what that would free and cost is not looked at.
+        if job.component_of.is_some() || (job.state == JobState::Running && attempt.suspension.is_some()) {
             return None;
         }
         if !matches!(job.state, JobState::Allocated | JobState::Running | JobState::Suspended) {

@@ -252,6 +252,7 @@ fn snapshot(id: u64, job: &TraceJob, shape: Shape, user: Name) -> JobSnapshot {
         is_singleton: false,
         array: None,
         task_of: None,
+        component_of: None,
         attempt: None,
         claim: None,
         reservations: Vec::new(),

@@ -87,6 +87,7 @@ fn job(id: u64, submitted: i64, nodes: u32, limit: u64, length: u64) -> SimJob {
         is_singleton: false,
         array: None,
         task_of: None,
+        component_of: None,
         attempt: None,
         claim: None,
         reservations: Vec::new(),

@@ -84,6 +84,7 @@ impl Cluster {
             hold: None,
             not_before: None,
             deadline: None,
+            component: None,
             array: None,
             dependencies: Vec::new(),
             submit_limits: Vec::new(),

@@ -71,6 +71,30 @@ func (e Fairshare1) Valid() bool {
 	}
 }
 
+// Defines values for HetjobPriority.
+const (
+	Avg    HetjobPriority = "avg"
+	Leader HetjobPriority = "leader"
+	Max    HetjobPriority = "max"
+	Min    HetjobPriority = "min"
+)
+
+// Valid indicates whether the value is a known member of the HetjobPriority enum.
+func (e HetjobPriority) Valid() bool {
+	switch e {
+	case Avg:
+		return true
+	case Leader:
+		return true
+	case Max:
+		return true
+	case Min:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Hold.
 const (
 	HoldAdmin Hold = "admin"
@@ -109,14 +133,17 @@ func (e ImpossibleLimit) Valid() bool {
 
 // Defines values for JobKind.
 const (
-	Batch    JobKind = "batch"
-	External JobKind = "external"
+	Batch     JobKind = "batch"
+	Component JobKind = "component"
+	External  JobKind = "external"
 )
 
 // Valid indicates whether the value is a known member of the JobKind enum.
 func (e JobKind) Valid() bool {
 	switch e {
 	case Batch:
+		return true
+	case Component:
 		return true
 	case External:
 		return true
@@ -599,6 +626,47 @@ type CancelJob struct {
 	GraceSeconds *int64 `json:"grace_seconds,omitempty"`
 }
 
+// ComponentSpec A component behind the leader. What is absent it has from the leader, except for what it asks of nodes (`resources`, `partition`,
+// `constraint`, `prefer`, `nodelist`, `licenses`).
+type ComponentSpec struct {
+	Account       *Name      `json:"account,omitempty"`
+	Begin         *time.Time `json:"begin,omitempty"`
+	Comment       *string    `json:"comment,omitempty"`
+	Constraint    *string    `json:"constraint,omitempty"`
+	Deadline      *time.Time `json:"deadline,omitempty"`
+	Dependencies  *[]string  `json:"dependencies,omitempty"`
+	DependencyAny *bool      `json:"dependency_any,omitempty"`
+	Exclude       *string    `json:"exclude,omitempty"`
+	Hold          *bool      `json:"hold,omitempty"`
+	Licenses      *string    `json:"licenses,omitempty"`
+	Nice          *int32     `json:"nice,omitempty"`
+	Nodelist      *string    `json:"nodelist,omitempty"`
+	Partition     *Name      `json:"partition,omitempty"`
+	Prefer        *string    `json:"prefer,omitempty"`
+	Qos           *Name      `json:"qos,omitempty"`
+	Reservation   *string    `json:"reservation,omitempty"`
+
+	// Resources What a job asks for. All of it is optional: one task of one CPU on one node is the default.
+	//
+	// `nodes` × `tasks_per_node` and `tasks` follow Slurm's `-N`, `--ntasks-per-node` and `-n`. At most one of the three memory
+	// fields may be given; without any the partition's default applies.
+	Resources        *ResourceRequest `json:"resources,omitempty"`
+	TimeLimitSeconds *U64             `json:"time_limit_seconds,omitempty"`
+	TimeMinSeconds   *U64             `json:"time_min_seconds,omitempty"`
+}
+
+// ComponentView A job's place among the components of a heterogeneous job.
+type ComponentView struct {
+	// Leader The first component, which runs the script. The ids of the others follow.
+	Leader int64 `json:"leader"`
+
+	// Offset 0 for the leader.
+	Offset int32 `json:"offset"`
+
+	// Size Components in all.
+	Size int32 `json:"size"`
+}
+
 // ContainerSpec defines model for ContainerSpec.
 type ContainerSpec struct {
 	// Image Image reference: `registry.example/torch:2.9`, by tag or digest, or `oci:/path/to/layout:tag` on the node.
@@ -794,6 +862,9 @@ type Gpus struct {
 	Type *string `json:"type,omitempty"`
 }
 
+// HetjobPriority Whose priority and tier the components of a heterogeneous job share: they are tried as one.
+type HetjobPriority string
+
 // Hold Who holds a pending job.
 type Hold string
 
@@ -832,8 +903,9 @@ type Job struct {
 	ArrayJobId *int64 `json:"array_job_id,omitempty"`
 
 	// Attempt Number of the present or last attempt; 0 before the first.
-	Attempt  int32      `json:"attempt"`
-	Deadline *time.Time `json:"deadline,omitempty"`
+	Attempt   int32          `json:"attempt"`
+	Component *ComponentView `json:"component,omitempty"`
+	Deadline  *time.Time     `json:"deadline,omitempty"`
 
 	// EligibleTime Not before this instant: the job's own begin time, or the end of a requeue's delay.
 	EligibleTime *time.Time `json:"eligible_time,omitempty"`
@@ -848,7 +920,7 @@ type Job struct {
 	Labels       map[string]string `json:"labels"`
 	Name         string            `json:"name"`
 
-	// NameRef How users name it: `1234`, or `1234_7` for a task of an array.
+	// NameRef How users name it: `1234`, `1234_7` for a task of an array, or `1234+1` for a component of a heterogeneous job.
 	NameRef string `json:"name_ref"`
 	Nice    int32  `json:"nice"`
 
@@ -893,8 +965,9 @@ type JobDetail struct {
 	ArrayJobId *int64 `json:"array_job_id,omitempty"`
 
 	// Attempt Number of the present or last attempt; 0 before the first.
-	Attempt  int32      `json:"attempt"`
-	Deadline *time.Time `json:"deadline,omitempty"`
+	Attempt   int32          `json:"attempt"`
+	Component *ComponentView `json:"component,omitempty"`
+	Deadline  *time.Time     `json:"deadline,omitempty"`
 
 	// EligibleTime Not before this instant: the job's own begin time, or the end of a requeue's delay.
 	EligibleTime *time.Time `json:"eligible_time,omitempty"`
@@ -912,7 +985,7 @@ type JobDetail struct {
 	Labels       map[string]string `json:"labels"`
 	Name         string            `json:"name"`
 
-	// NameRef How users name it: `1234`, or `1234_7` for a task of an array.
+	// NameRef How users name it: `1234`, `1234_7` for a task of an array, or `1234+1` for a component of a heterogeneous job.
 	NameRef string `json:"name_ref"`
 	Nice    int32  `json:"nice"`
 
@@ -1001,6 +1074,10 @@ type JobSpec struct {
 	// Command Program and arguments of a job without a script.
 	Command *[]string `json:"command,omitempty"`
 	Comment *string   `json:"comment,omitempty"`
+
+	// Components Further components of a heterogeneous job, each with resources of its own; the job itself is component 0 and runs the script. All
+	// start together. At most 127.
+	Components *[]ComponentSpec `json:"components,omitempty"`
 
 	// Constraint Features of its nodes: of each `a&b`, `a|b`; the same of all nodes `[a|b]`; of so many `[a*2&b*4]`.
 	Constraint *string        `json:"constraint,omitempty"`
@@ -1455,6 +1532,9 @@ type Policy struct {
 
 	// HalfLifeSeconds Use counts half after so long; 0: it never fades.
 	HalfLifeSeconds *U64 `json:"half_life_seconds,omitempty"`
+
+	// HetjobPriority Whose priority the components of a heterogeneous job have in the queue (bf_hetjob_prio).
+	HetjobPriority *HetjobPriority `json:"hetjob_priority,omitempty"`
 
 	// ImpossibleLimit What becomes of a submission that breaks a limit by itself, so that it could never start.
 	ImpossibleLimit *ImpossibleLimit `json:"impossible_limit,omitempty"`
@@ -2081,7 +2161,9 @@ type SubmitMany struct {
 
 // SubmittedJob What a submission is answered.
 type SubmittedJob struct {
-	JobId int64 `json:"job_id"`
+	// Components Of a heterogeneous job: the ids of its components, its own first.
+	Components *[]int64 `json:"components,omitempty"`
+	JobId      int64    `json:"job_id"`
 
 	// State State of a job or of one attempt. The first five are live, the others are ends.
 	State      JobState  `json:"state"`
@@ -2203,8 +2285,11 @@ type Verdict struct {
 	ClearsAt *time.Time `json:"clears_at,omitempty"`
 
 	// Code Stable identifier: `resources`, `priority`, `begin_time`, …
-	Code string  `json:"code"`
-	Have *string `json:"have,omitempty"`
+	Code string `json:"code"`
+
+	// Component Of a heterogeneous job: the component that it holds.
+	Component *int32  `json:"component,omitempty"`
+	Have      *string `json:"have,omitempty"`
 
 	// Holders Who has what is missing: `job/1198`, at most a few.
 	Holders *[]string `json:"holders,omitempty"`
@@ -2360,7 +2445,10 @@ type JobsListParams struct {
 	Node *string `form:"node,omitempty" json:"node,omitempty"`
 
 	// ArrayJobId Tasks of this array.
-	ArrayJobId      *int64     `form:"array_job_id,omitempty" json:"array_job_id,omitempty"`
+	ArrayJobId *int64 `form:"array_job_id,omitempty" json:"array_job_id,omitempty"`
+
+	// HetJobId Components of this heterogeneous job.
+	HetJobId        *int64     `form:"het_job_id,omitempty" json:"het_job_id,omitempty"`
 	SubmittedAfter  *time.Time `form:"submitted_after,omitempty" json:"submitted_after,omitempty"`
 	SubmittedBefore *time.Time `form:"submitted_before,omitempty" json:"submitted_before,omitempty"`
 
@@ -6255,6 +6343,18 @@ func NewJobsListRequest(server string, params *JobsListParams) (*http.Request, e
 		if params.ArrayJobId != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "array_job_id", *params.ArrayJobId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.HetJobId != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "het_job_id", *params.HetJobId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

@@ -15,6 +15,8 @@ use crate::{Db, StoreError};
 pub(crate) struct SplitTask {
     pub job_id: i64,
     pub array_index: Option<i32>,
+    /// Of a component of a heterogeneous job.
+    pub het_offset: Option<i32>,
     pub attempt: i32,
     pub is_script: bool,
     pub cpus_per_task: Option<String>,
@@ -85,7 +87,7 @@ async fn insert_tasks(tx: &mut PgConnection, array: i64, indices: &Indices, stat
              case when $3 = 'pending' then greatest(not_before, now() + $4 * interval '1 second') else not_before end,
              deadline, case when $3 = 'allocated' then 1 else 0 end, case when $3 = 'cancelled' then now() end, job_id, t.array_index
          from jobs, unnest($2::int[]) with ordinality t (array_index, place) where job_id = $1 order by t.place
-         returning job_id, array_index, attempt, spec->>'script' is not null as is_script, spec->'resources'->>'cpus_per_task' as cpus_per_task,
+         returning job_id, array_index, het_offset, attempt, spec->>'script' is not null as is_script, spec->'resources'->>'cpus_per_task' as cpus_per_task,
              spec->'resources'->'gpus_per_task'->>'count' as gpus_per_task, tenant",
     )
     .bind(array)

@@ -15,7 +15,7 @@ use crate::{Db, StoreError};
 
 impl Db {
     /// Cancels a job: a pending one ends at once, one that holds nodes is stopped with `grace_seconds` between SIGTERM and SIGKILL.
-    /// For an array all its tasks. A job that has ended is left as it is.
+    /// For an array all its tasks, for a component of a heterogeneous job all of them. A job that has ended is left as it is.
     pub async fn cancel_job(&self, job: u64, by: &str, grace_seconds: u64) -> Result<(), StoreError> {
         self.cancel(job, None, by, grace_seconds).await
     }
@@ -41,7 +41,11 @@ impl Db {
             nodes.extend(cancel_one(&mut tx, *task, by, grace_seconds).await?);
         }
         match only {
-            None => nodes.extend(cancel_one(&mut tx, id, by, grace_seconds).await?),
+            None => {
+                for component in settle::components_of(&mut tx, id).await? {
+                    nodes.extend(cancel_one(&mut tx, component, by, grace_seconds).await?);
+                }
+            }
             Some(_) => array::cancel_waiting(&mut tx, id, only, by).await?,
         }
         tx.commit().await?;
@@ -59,7 +63,7 @@ impl Db {
     /// Releases a held job. An admin's hold is released only `as_admin`.
     pub async fn release_job(&self, job: u64, by: &str, as_admin: bool) -> Result<(), StoreError> {
         let row: Option<(Option<String>, String, bool)> = sqlx::query_as(
-            "select hold, state, exists (select from jobs t where t.array_job_id = $1 and t.state = 'pending' and t.hold is not null)
+            "select hold, state, exists (select from jobs t where (t.array_job_id = $1 or t.het_job_id = $1) and t.state = 'pending' and t.hold is not null)
              from jobs where job_id = $1",
         )
         .bind(job as i64)
@@ -83,9 +87,9 @@ impl Db {
     async fn set_hold(&self, job: u64, hold: Option<Hold>, by: &str, as_admin: bool) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
         settle::lock_jobs(&mut tx, &[job as i64]).await?;
-        // Tasks that wait outside of their array's row (they were split off, or run again) are held with it.
+        // Tasks that wait outside of their array's row (they were split off, or run again) are held with it, and components with the leader.
         let changed: Vec<i64> = sqlx::query_scalar(
-            "update jobs set hold = $2, version = version + 1 where (job_id = $1 or array_job_id = $1) and state = 'pending'
+            "update jobs set hold = $2, version = version + 1 where (job_id = $1 or array_job_id = $1 or het_job_id = $1) and state = 'pending'
                  and ($3 or hold is distinct from 'admin') returning job_id",
         )
         .bind(job as i64)
@@ -105,13 +109,14 @@ impl Db {
         Ok(())
     }
 
-    /// Stops what runs of a job and puts it back into the queue. `Conflict` if it holds no nodes, is ending or was
+    /// Stops what runs of a job, with all its components, and puts it back into the queue. `Conflict` if it holds no nodes, is ending or was
     /// submitted with `--no-requeue`.
     pub async fn requeue_job(&self, job: u64, by: &str, grace_seconds: u64, hold: bool) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
+        settle::lock_jobs(&mut tx, &[job as i64]).await?;
         let found: Option<(i32, bool)> = sqlx::query_as(
             "select attempt, coalesce(spec->'requeue'->>'mode', 'requeue') <> 'never' from jobs
-             where job_id = $1 and state in ('allocated', 'running', 'suspended') for update",
+             where job_id = $1 and state in ('allocated', 'running', 'suspended')",
         )
         .bind(job as i64)
         .fetch_optional(&mut *tx)
@@ -127,18 +132,21 @@ impl Db {
             });
         }
         if hold {
-            sqlx::query("update jobs set hold = 'user' where job_id = $1").bind(job as i64).execute(&mut *tx).await?;
+            let components = settle::components_of(&mut tx, job as i64).await?;
+            sqlx::query("update jobs set hold = 'user' where job_id = any($1)").bind(components).execute(&mut *tx).await?;
         }
         let nodes = settle::stop_attempt(&mut tx, job as i64, attempt, StopReason::Requeued, grace_seconds).await?;
-        let event = NewEvent {
-            kind: "job.requeue_requested",
-            job_id: Some(job as i64),
-            attempt: Some(attempt),
-            detail: Some(serde_json::json!({ "by": by })),
-            ..NewEvent::default()
-        };
-        events::append(&mut tx, &[event]).await?;
-        power::drop_waiting(&mut tx, job as i64, attempt).await?;
+        for component in settle::components_of(&mut tx, job as i64).await? {
+            let event = NewEvent {
+                kind: "job.requeue_requested",
+                job_id: Some(component),
+                attempt: Some(attempt),
+                detail: Some(serde_json::json!({ "by": by })),
+                ..NewEvent::default()
+            };
+            events::append(&mut tx, &[event]).await?;
+            power::drop_waiting(&mut tx, component, attempt).await?;
+        }
         tx.commit().await?;
         self.wake.notify_nodes(nodes.iter().map(String::as_str));
         self.wake.notify(Topic::Events);

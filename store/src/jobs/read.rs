@@ -46,6 +46,10 @@ pub struct JobRow {
     pub array_total: Option<i32>,
     pub array_job_id: Option<i64>,
     pub array_index: Option<i32>,
+    /// Of a component of a heterogeneous job: the leader, its place behind it, and how many there are.
+    pub het_job_id: Option<i64>,
+    pub het_offset: Option<i32>,
+    pub het_size: Option<i32>,
     pub version: i64,
     pub nodes: Option<Vec<String>>,
     pub run_id: Option<String>,
@@ -86,7 +90,7 @@ impl JobRow {
 const COLUMNS: &str = "j.job_id, j.tenant, j.account, j.user_name, j.partition, j.qos, j.name, j.state, j.hold, j.labels, j.time_limit, j.nice,
     j.submit_time, j.not_before, j.deadline, j.start_time, j.end_time, j.exit_code, j.exit_signal, j.reason, j.attempt, j.restarts,
     j.is_expedited, j.array_pending, j.array_cancelled, j.array_left,
-    case when j.array_total is not null then (j.planning->>'throttle')::bigint end as array_throttle, j.array_total, j.array_job_id, j.array_index, j.version,
+    case when j.array_total is not null then (j.planning->>'throttle')::bigint end as array_throttle, j.array_total, j.array_job_id, j.array_index, j.het_job_id, j.het_offset, j.het_size, j.version,
     a.nodes, a.run_id, a.stop_reason,
     a.suspended_ms + coalesce(extract(epoch from now() - (a.suspension->>'since')::timestamptz) * 1000, 0)::bigint as suspended_ms, v.priority, v.planned_start,
     (select array_agg(x->>'code' order by n) from jsonb_array_elements(v.verdict->'verdicts') with ordinality as t(x, n)) as pending_reasons";
@@ -112,6 +116,8 @@ pub struct JobFilter {
     pub submitted_before: Option<jiff::Timestamp>,
     pub node: Option<String>,
     pub array_job_id: Option<i64>,
+    /// Components of this heterogeneous job.
+    pub het_job_id: Option<i64>,
 }
 
 /// Orders a list may have.
@@ -159,6 +165,9 @@ impl Db {
                 .push(") or j.job_id = ")
                 .push_bind(array.0 as i64)
                 .push(")"),
+            JobRef::Component { leader, offset } => {
+                query.push(" where j.het_job_id = ").push_bind(leader.0 as i64).push(" and j.het_offset = ").push_bind(i64::from(offset))
+            }
         };
         if let Some(tenant) = tenant {
             query.push(" and j.tenant = ").push_bind(tenant);
@@ -310,6 +319,9 @@ fn push_filter(query: &mut QueryBuilder<Postgres>, filter: &JobFilter) {
     }
     if let Some(array) = filter.array_job_id {
         query.push(" and j.array_job_id = ").push_bind(array);
+    }
+    if let Some(leader) = filter.het_job_id {
+        query.push(" and j.het_job_id = ").push_bind(leader);
     }
 }
 

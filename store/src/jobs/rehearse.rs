@@ -9,16 +9,22 @@ use super::submit::{NewJob, add_dependencies, insert};
 use crate::{Db, StoreError, feed};
 
 impl Db {
-    /// What the feed would tell the engine of `job` if it were submitted now. The job is stored with its dependencies, read, and rolled
-    /// back, so the same is refused as by a submission. Its id, above all others, is used up and means no job.
-    pub async fn rehearse(&self, job: &NewJob) -> Result<JobSnapshot, StoreError> {
+    /// What the feed would tell the engine of these jobs (one, or the components of one) if they were submitted now. They are stored with
+    /// their dependencies, read, and rolled back, so the same is refused as by a submission. Their ids, above all others, are used up and
+    /// mean no jobs.
+    pub async fn rehearse(&self, jobs: &[NewJob]) -> Result<Vec<JobSnapshot>, StoreError> {
         let mut tx = self.pool.begin().await?;
-        let submitted = insert(&mut tx, std::slice::from_ref(job)).await?;
-        let Some(row) = submitted.first() else { return Err(StoreError::Corrupt("a submission without a row".to_owned())) };
-        add_dependencies(&mut tx, job, row.job_id).await?;
-        let snapshot = snapshot(&mut tx, row.job_id.0).await?;
+        let submitted = insert(&mut tx, jobs).await?;
+        let mut snapshots = Vec::with_capacity(jobs.len());
+        for (job, row) in jobs.iter().zip(&submitted) {
+            add_dependencies(&mut tx, job, row.job_id).await?;
+        }
+        for row in &submitted {
+            let found = snapshot(&mut tx, row.job_id.0).await?;
+            snapshots.push(found.ok_or_else(|| StoreError::Corrupt("a new job that is not pending".to_owned()))?);
+        }
         tx.rollback().await?;
-        snapshot.ok_or_else(|| StoreError::Corrupt("a new job that is not pending".to_owned()))
+        Ok(snapshots)
     }
 
     /// What the feed would tell the engine of a pending job after each of these changes, each taken by itself; none where a change would
@@ -50,7 +56,7 @@ impl Db {
 async fn snapshot(connection: &mut PgConnection, job: u64) -> Result<Option<JobSnapshot>, StoreError> {
     let events = feed::jobs(connection, Some(&[job as i64])).await?;
     Ok(events.into_iter().find_map(|event| match event {
-        Event::Job(snapshot) => Some(*snapshot),
+        Event::Job(snapshot) if snapshot.id.0 == job => Some(*snapshot),
         _ => None,
     }))
 }

@@ -65,9 +65,18 @@ pub struct NewJob {
     pub not_before: Option<Timestamp>,
     pub deadline: Option<Timestamp>,
     pub array: Option<ArraySpec>,
+    /// Of a component of a heterogeneous job. The components of one follow one another, the leader first.
+    pub component: Option<Component>,
     pub dependencies: Vec<Dependency>,
     /// Limits on submitted jobs that bind it.
     pub submit_limits: Vec<Bound>,
+}
+
+/// A new job's place among the components of a heterogeneous job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Component {
+    pub offset: u32,
+    pub size: u32,
 }
 
 /// What the database made of a new job.
@@ -194,19 +203,23 @@ pub(super) async fn insert(connection: &mut PgConnection, jobs: &[NewJob]) -> Re
         .iter()
         .map(|j| if j.spec.labels.is_empty() { Ok("{}".to_owned()) } else { serde_json::to_string(&j.spec.labels) })
         .collect::<Result<Vec<_>, _>>()?;
+    let ids = component_ids(connection, jobs).await?;
+    let leaders: Vec<Option<i64>> = jobs.iter().zip(&ids).map(|(job, id)| Some((*id)? - i64::from(job.component?.offset))).collect();
     let rows: Vec<(i64, At)> = sqlx::query_as(
         "with new as materialized (
-             select nextval('job_ids') as job_id, u.* from unnest(
+             select coalesce(own_id, nextval('job_ids')) as job_id, u.* from unnest(
                  $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-                 $11::bigint[], $12::int[], $13::timestamptz[], $14::timestamptz[], $15::text[], $16::int[], $17::bool[])
+                 $11::bigint[], $12::int[], $13::timestamptz[], $14::timestamptz[], $15::text[], $16::int[], $17::bool[],
+                 $18::bigint[], $19::bigint[], $20::int[], $21::int[])
              with ordinality as u (tenant, account, user_name, partition, qos, name, hold, spec, planning, labels,
-                 time_limit, nice, not_before, deadline, array_pending, array_total, depends, ord)
+                 time_limit, nice, not_before, deadline, array_pending, array_total, depends, own_id, het_job_id, het_offset, het_size, ord)
              order by ord
          ), stored as (
              insert into jobs (job_id, tenant, account, user_name, partition, qos, name, hold, spec, planning, labels,
-                 time_limit, nice, not_before, deadline, array_pending, array_total, array_left, accrues_since)
+                 time_limit, nice, not_before, deadline, array_pending, array_total, array_left, het_job_id, het_offset, het_size, accrues_since)
              select job_id, tenant, account, user_name, partition, qos, name, hold, spec::json, planning::jsonb, labels::jsonb,
                  time_limit, nice, not_before, deadline, array_pending, array_total, array_total,
+                 het_job_id, het_offset, het_size,
                  case when hold is null and not depends then greatest(now(), not_before) end from new
          ), told as (
              insert into events (kind, tenant, job_id) select 'job.submitted', tenant, job_id from new order by ord
@@ -230,10 +243,43 @@ pub(super) async fn insert(connection: &mut PgConnection, jobs: &[NewJob]) -> Re
     .bind(column(jobs, |j| j.array.as_ref().map(|a| a.indices.to_string())))
     .bind(column(jobs, |j| j.array.as_ref().map(|a| a.indices.len() as i32)))
     .bind(column(jobs, |j| !j.dependencies.is_empty()))
+    .bind(ids)
+    .bind(leaders)
+    .bind(column(jobs, |j| j.component.map(|c| c.offset as i32)))
+    .bind(column(jobs, |j| j.component.map(|c| c.size as i32)))
     .fetch_all(connection)
     .await?;
     Ok(rows.into_iter().map(|(id, at)| Submitted { job_id: JobId(id as u64), submit_time: at.0 }).collect())
 }
+
+/// Ids of components, which follow one another; those of other jobs are drawn with their rows.
+async fn component_ids(connection: &mut PgConnection, jobs: &[NewJob]) -> Result<Vec<Option<i64>>, StoreError> {
+    let mut ids = vec![None; jobs.len()];
+    for (i, job) in jobs.iter().enumerate() {
+        let Some(size) = job.component.filter(|component| component.offset == 0).map(|component| component.size) else { continue };
+        let first = following_ids(connection, size).await?;
+        ids[i..].iter_mut().zip(first..first + i64::from(size)).for_each(|(slot, id)| *slot = Some(id));
+    }
+    Ok(ids)
+}
+
+/// Draws ids until as many as asked for follow one another, and returns the first: others draw at the same time. Those in vain mean no job.
+async fn following_ids(connection: &mut PgConnection, count: u32) -> Result<i64, StoreError> {
+    for _ in 0..MOST_DRAWS {
+        let (first, last): (i64, i64) =
+            sqlx::query_as("select min(id), max(id) from (select nextval('job_ids') as id from generate_series(1, $1)) drawn")
+                .bind(count as i32)
+                .fetch_one(&mut *connection)
+                .await?;
+        if last - first + 1 == i64::from(count) {
+            return Ok(first);
+        }
+    }
+    Err(StoreError::Unavailable("too many jobs are being submitted for ids that follow one another".to_owned()))
+}
+
+/// Many more than were ever needed.
+const MOST_DRAWS: usize = 1000;
 
 fn column<'a, T>(jobs: &'a [NewJob], of: impl Fn(&'a NewJob) -> T) -> Vec<T> {
     jobs.iter().map(of).collect()

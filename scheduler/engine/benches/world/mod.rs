@@ -113,6 +113,7 @@ fn job(id: u64, shape: Shape, minutes: u64) -> JobSnapshot {
         is_singleton: false,
         array: None,
         task_of: None,
+        component_of: None,
         attempt: None,
         claim: None,
         reservations: Vec::new(),

@@ -110,6 +110,7 @@ pub fn pending(id: u64, shape: Shape, minutes: u64, since: Timestamp) -> JobSnap
         is_singleton: false,
         array: None,
         task_of: None,
+        component_of: None,
         attempt: None,
         claim: None,
         reservations: Vec::new(),

@@ -12,6 +12,8 @@ from .associations_update_body import AssociationsUpdateBody
 from .attempt import Attempt
 from .billing import Billing
 from .cancel_job import CancelJob
+from .component_spec import ComponentSpec
+from .component_view import ComponentView
 from .container_spec import ContainerSpec
 from .create_join_token import CreateJoinToken
 from .create_simulation import CreateSimulation
@@ -27,6 +29,7 @@ from .fairshare_type_1 import FairshareType1
 from .fault import Fault
 from .gpu import Gpu
 from .gpus import Gpus
+from .hetjob_priority import HetjobPriority
 from .hold import Hold
 from .impossible_limit import ImpossibleLimit
 from .inventory import Inventory
@@ -168,6 +171,8 @@ __all__ = (
     "Attempt",
     "Billing",
     "CancelJob",
+    "ComponentSpec",
+    "ComponentView",
     "ContainerSpec",
     "CreateJoinToken",
     "CreateSimulation",
@@ -183,6 +188,7 @@ __all__ = (
     "Fault",
     "Gpu",
     "Gpus",
+    "HetjobPriority",
     "Hold",
     "ImpossibleLimit",
     "Inventory",

@@ -13,6 +13,7 @@ from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.array_view import ArrayView
+    from ..models.component_view import ComponentView
     from ..models.job_labels import JobLabels
 
 
@@ -25,7 +26,8 @@ class Job:
 
     Attributes:
         job_id (int):
-        name_ref (str): How users name it: `1234`, or `1234_7` for a task of an array.
+        name_ref (str): How users name it: `1234`, `1234_7` for a task of an array, or `1234+1` for a component of a
+            heterogeneous job.
         state (JobState): State of a job or of one attempt. The first five are live, the others are ends.
         name (str):
         tenant (str):
@@ -59,6 +61,7 @@ class Job:
         array (ArrayView | None | Unset):
         array_job_id (int | None | Unset): The array this job is a task of.
         array_index (int | None | Unset):
+        component (ComponentView | None | Unset):
     """
 
     job_id: int
@@ -94,10 +97,12 @@ class Job:
     array: ArrayView | None | Unset = UNSET
     array_job_id: int | None | Unset = UNSET
     array_index: int | None | Unset = UNSET
+    component: ComponentView | None | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.array_view import ArrayView  # noqa: PLC0415
+        from ..models.component_view import ComponentView  # noqa: PLC0415
 
         job_id = self.job_id
 
@@ -239,6 +244,14 @@ class Job:
         else:
             array_index = self.array_index
 
+        component: dict[str, Any] | None | Unset
+        if isinstance(self.component, Unset):
+            component = UNSET
+        elif isinstance(self.component, ComponentView):
+            component = self.component.to_dict()
+        else:
+            component = self.component
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -293,12 +306,15 @@ class Job:
             field_dict["array_job_id"] = array_job_id
         if array_index is not UNSET:
             field_dict["array_index"] = array_index
+        if component is not UNSET:
+            field_dict["component"] = component
 
         return field_dict
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.array_view import ArrayView  # noqa: PLC0415
+        from ..models.component_view import ComponentView  # noqa: PLC0415
         from ..models.job_labels import JobLabels  # noqa: PLC0415
 
         d = dict(src_dict)
@@ -529,6 +545,23 @@ class Job:
 
         array_index = _parse_array_index(d.pop("array_index", UNSET))
 
+        def _parse_component(data: object) -> ComponentView | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                component_type_0 = ComponentView.from_dict(data)
+
+                return component_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ComponentView | None | Unset, data)
+
+        component = _parse_component(d.pop("component", UNSET))
+
         job = cls(
             job_id=job_id,
             name_ref=name_ref,
@@ -563,6 +596,7 @@ class Job:
             array=array,
             array_job_id=array_job_id,
             array_index=array_index,
+            component=component,
         )
 
         job.additional_properties = d

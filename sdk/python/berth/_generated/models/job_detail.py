@@ -13,6 +13,7 @@ from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.array_view import ArrayView
+    from ..models.component_view import ComponentView
     from ..models.job_labels import JobLabels
     from ..models.job_spec import JobSpec
 
@@ -26,7 +27,8 @@ class JobDetail:
 
     Attributes:
         job_id (int):
-        name_ref (str): How users name it: `1234`, or `1234_7` for a task of an array.
+        name_ref (str): How users name it: `1234`, `1234_7` for a task of an array, or `1234+1` for a component of a
+            heterogeneous job.
         state (JobState): State of a job or of one attempt. The first five are live, the others are ends.
         name (str):
         tenant (str):
@@ -63,6 +65,7 @@ class JobDetail:
         array (ArrayView | None | Unset):
         array_job_id (int | None | Unset): The array this job is a task of.
         array_index (int | None | Unset):
+        component (ComponentView | None | Unset):
         hidden (list[str] | Unset): Fields of the spec that are left out because they are the owner's to read.
     """
 
@@ -100,11 +103,13 @@ class JobDetail:
     array: ArrayView | None | Unset = UNSET
     array_job_id: int | None | Unset = UNSET
     array_index: int | None | Unset = UNSET
+    component: ComponentView | None | Unset = UNSET
     hidden: list[str] | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.array_view import ArrayView  # noqa: PLC0415
+        from ..models.component_view import ComponentView  # noqa: PLC0415
 
         job_id = self.job_id
 
@@ -248,6 +253,14 @@ class JobDetail:
         else:
             array_index = self.array_index
 
+        component: dict[str, Any] | None | Unset
+        if isinstance(self.component, Unset):
+            component = UNSET
+        elif isinstance(self.component, ComponentView):
+            component = self.component.to_dict()
+        else:
+            component = self.component
+
         hidden: list[str] | Unset = UNSET
         if not isinstance(self.hidden, Unset):
             hidden = self.hidden
@@ -307,6 +320,8 @@ class JobDetail:
             field_dict["array_job_id"] = array_job_id
         if array_index is not UNSET:
             field_dict["array_index"] = array_index
+        if component is not UNSET:
+            field_dict["component"] = component
         if hidden is not UNSET:
             field_dict["hidden"] = hidden
 
@@ -315,6 +330,7 @@ class JobDetail:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.array_view import ArrayView  # noqa: PLC0415
+        from ..models.component_view import ComponentView  # noqa: PLC0415
         from ..models.job_labels import JobLabels  # noqa: PLC0415
         from ..models.job_spec import JobSpec  # noqa: PLC0415
 
@@ -548,6 +564,23 @@ class JobDetail:
 
         array_index = _parse_array_index(d.pop("array_index", UNSET))
 
+        def _parse_component(data: object) -> ComponentView | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                component_type_0 = ComponentView.from_dict(data)
+
+                return component_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ComponentView | None | Unset, data)
+
+        component = _parse_component(d.pop("component", UNSET))
+
         hidden = cast(list[str], d.pop("hidden", UNSET))
 
         job_detail = cls(
@@ -585,6 +618,7 @@ class JobDetail:
             array=array,
             array_job_id=array_job_id,
             array_index=array_index,
+            component=component,
             hidden=hidden,
         )
 

@@ -11,6 +11,7 @@ from ..models.open_mode import OpenMode
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
+    from ..models.component_spec import ComponentSpec
     from ..models.container_spec import ContainerSpec
     from ..models.job_spec_environment import JobSpecEnvironment
     from ..models.job_spec_labels import JobSpecLabels
@@ -54,6 +55,9 @@ class JobSpec:
             exclude (None | str | Unset): Nodes to avoid, in host-list form.
             environment (JobSpecEnvironment | Unset):
             labels (JobSpecLabels | Unset):
+            components (list[ComponentSpec] | Unset): Further components of a heterogeneous job, each with resources of its
+                own; the job itself is component 0 and runs the script. All
+                start together. At most 127.
             array (None | str | Unset): Array indices in Slurm's form: `0-15:4,20%2`.
             dependencies (list[str] | Unset): Slurm's form, one condition each: `afterok:1201`. All must hold; with
                 `dependency_any` one suffices.
@@ -97,6 +101,7 @@ class JobSpec:
     exclude: None | str | Unset = UNSET
     environment: JobSpecEnvironment | Unset = UNSET
     labels: JobSpecLabels | Unset = UNSET
+    components: list[ComponentSpec] | Unset = UNSET
     array: None | str | Unset = UNSET
     dependencies: list[str] | Unset = UNSET
     dependency_any: bool | Unset = False
@@ -235,6 +240,13 @@ class JobSpec:
         if not isinstance(self.labels, Unset):
             labels = self.labels.to_dict()
 
+        components: list[dict[str, Any]] | Unset = UNSET
+        if not isinstance(self.components, Unset):
+            components = []
+            for components_item_data in self.components:
+                components_item = components_item_data.to_dict()
+                components.append(components_item)
+
         array: None | str | Unset
         if isinstance(self.array, Unset):
             array = UNSET
@@ -362,6 +374,8 @@ class JobSpec:
             field_dict["environment"] = environment
         if labels is not UNSET:
             field_dict["labels"] = labels
+        if components is not UNSET:
+            field_dict["components"] = components
         if array is not UNSET:
             field_dict["array"] = array
         if dependencies is not UNSET:
@@ -403,6 +417,7 @@ class JobSpec:
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.component_spec import ComponentSpec  # noqa: PLC0415
         from ..models.container_spec import ContainerSpec  # noqa: PLC0415
         from ..models.job_spec_environment import JobSpecEnvironment  # noqa: PLC0415
         from ..models.job_spec_labels import JobSpecLabels  # noqa: PLC0415
@@ -602,6 +617,15 @@ class JobSpec:
         else:
             labels = JobSpecLabels.from_dict(_labels)
 
+        _components = d.pop("components", UNSET)
+        components: list[ComponentSpec] | Unset = UNSET
+        if _components is not UNSET:
+            components = []
+            for components_item_data in _components:
+                components_item = ComponentSpec.from_dict(components_item_data)
+
+                components.append(components_item)
+
         def _parse_array(data: object) -> None | str | Unset:
             if data is None:
                 return data
@@ -751,6 +775,7 @@ class JobSpec:
             exclude=exclude,
             environment=environment,
             labels=labels,
+            components=components,
             array=array,
             dependencies=dependencies,
             dependency_any=dependency_any,

@@ -7,6 +7,7 @@ from attrs import define as _attrs_define
 
 from ..models.billing import Billing
 from ..models.fair_share_rule import FairShareRule
+from ..models.hetjob_priority import HetjobPriority
 from ..models.impossible_limit import ImpossibleLimit
 from ..models.preempt_by import PreemptBy
 from ..models.preempt_mode import PreemptMode
@@ -63,6 +64,8 @@ class Policy:
             reservation_overrun_seconds (int | None | Unset):
             max_array_size (int | Unset): One more than the highest index of an array, and so the most tasks of one
                 (MaxArraySize). Default: 1000000.
+            hetjob_priority (HetjobPriority | Unset): Whose priority and tier the components of a heterogeneous job share:
+                they are tried as one.
             queue (None | QueuePolicy | Unset):
             power (None | PowerPolicy | Unset):
             resume_timeout_seconds (int | Unset):
@@ -96,6 +99,7 @@ class Policy:
     preempt_exempt_seconds: int | Unset = UNSET
     reservation_overrun_seconds: int | None | Unset = UNSET
     max_array_size: int | Unset = 1000000
+    hetjob_priority: HetjobPriority | Unset = UNSET
     queue: None | QueuePolicy | Unset = UNSET
     power: None | PowerPolicy | Unset = UNSET
     resume_timeout_seconds: int | Unset = UNSET
@@ -178,6 +182,10 @@ class Policy:
 
         max_array_size = self.max_array_size
 
+        hetjob_priority: str | Unset = UNSET
+        if not isinstance(self.hetjob_priority, Unset):
+            hetjob_priority = self.hetjob_priority.value
+
         queue: dict[str, Any] | None | Unset
         if isinstance(self.queue, Unset):
             queue = UNSET
@@ -255,6 +263,8 @@ class Policy:
             field_dict["reservation_overrun_seconds"] = reservation_overrun_seconds
         if max_array_size is not UNSET:
             field_dict["max_array_size"] = max_array_size
+        if hetjob_priority is not UNSET:
+            field_dict["hetjob_priority"] = hetjob_priority
         if queue is not UNSET:
             field_dict["queue"] = queue
         if power is not UNSET:
@@ -374,6 +384,13 @@ class Policy:
 
         max_array_size = d.pop("max_array_size", UNSET)
 
+        _hetjob_priority = d.pop("hetjob_priority", UNSET)
+        hetjob_priority: HetjobPriority | Unset
+        if isinstance(_hetjob_priority, Unset):
+            hetjob_priority = UNSET
+        else:
+            hetjob_priority = HetjobPriority(_hetjob_priority)
+
         def _parse_queue(data: object) -> None | QueuePolicy | Unset:
             if data is None:
                 return data
@@ -441,6 +458,7 @@ class Policy:
             preempt_exempt_seconds=preempt_exempt_seconds,
             reservation_overrun_seconds=reservation_overrun_seconds,
             max_array_size=max_array_size,
+            hetjob_priority=hetjob_priority,
             queue=queue,
             power=power,
             resume_timeout_seconds=resume_timeout_seconds,

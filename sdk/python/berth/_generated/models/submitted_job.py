@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
@@ -25,12 +25,14 @@ class SubmittedJob:
         job_id (int):
         state (JobState): State of a job or of one attempt. The first five are live, the others are ends.
         submit_time (datetime.datetime):
+        components (list[int] | Unset): Of a heterogeneous job: the ids of its components, its own first.
         warnings (list[Fault] | Unset): What was understood but not done: unsupported directives, for example.
     """
 
     job_id: int
     state: JobState
     submit_time: datetime.datetime
+    components: list[int] | Unset = UNSET
     warnings: list[Fault] | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -40,6 +42,10 @@ class SubmittedJob:
         state = self.state.value
 
         submit_time = self.submit_time.isoformat()
+
+        components: list[int] | Unset = UNSET
+        if not isinstance(self.components, Unset):
+            components = self.components
 
         warnings: list[dict[str, Any]] | Unset = UNSET
         if not isinstance(self.warnings, Unset):
@@ -57,6 +63,8 @@ class SubmittedJob:
                 "submit_time": submit_time,
             }
         )
+        if components is not UNSET:
+            field_dict["components"] = components
         if warnings is not UNSET:
             field_dict["warnings"] = warnings
 
@@ -73,6 +81,8 @@ class SubmittedJob:
 
         submit_time = datetime.datetime.fromisoformat(d.pop("submit_time"))
 
+        components = cast(list[int], d.pop("components", UNSET))
+
         _warnings = d.pop("warnings", UNSET)
         warnings: list[Fault] | Unset = UNSET
         if _warnings is not UNSET:
@@ -86,6 +96,7 @@ class SubmittedJob:
             job_id=job_id,
             state=state,
             submit_time=submit_time,
+            components=components,
             warnings=warnings,
         )
 

@@ -20,6 +20,7 @@ class Verdict:
         code (str): Stable identifier: `resources`, `priority`, `begin_time`, …
         rule (str): The rule that was applied, in words.
         object_ (str): What it concerns: `partition/h100`, `job/1198`, `node/n3`.
+        component (int | None | Unset): Of a heterogeneous job: the component that it holds.
         have (None | str | Unset):
         need (None | str | Unset):
         holders (list[str] | Unset): Who has what is missing: `job/1198`, at most a few.
@@ -30,6 +31,7 @@ class Verdict:
     code: str
     rule: str
     object_: str
+    component: int | None | Unset = UNSET
     have: None | str | Unset = UNSET
     need: None | str | Unset = UNSET
     holders: list[str] | Unset = UNSET
@@ -43,6 +45,12 @@ class Verdict:
         rule = self.rule
 
         object_ = self.object_
+
+        component: int | None | Unset
+        if isinstance(self.component, Unset):
+            component = UNSET
+        else:
+            component = self.component
 
         have: None | str | Unset
         if isinstance(self.have, Unset):
@@ -83,6 +91,8 @@ class Verdict:
                 "object": object_,
             }
         )
+        if component is not UNSET:
+            field_dict["component"] = component
         if have is not UNSET:
             field_dict["have"] = have
         if need is not UNSET:
@@ -104,6 +114,15 @@ class Verdict:
         rule = d.pop("rule")
 
         object_ = d.pop("object")
+
+        def _parse_component(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        component = _parse_component(d.pop("component", UNSET))
 
         def _parse_have(data: object) -> None | str | Unset:
             if data is None:
@@ -155,6 +174,7 @@ class Verdict:
             code=code,
             rule=rule,
             object_=object_,
+            component=component,
             have=have,
             need=need,
             holders=holders,

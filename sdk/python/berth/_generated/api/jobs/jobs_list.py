@@ -22,6 +22,7 @@ def _get_kwargs(
     label: list[str] | Unset = UNSET,
     node: str | Unset = UNSET,
     array_job_id: int | Unset = UNSET,
+    het_job_id: int | Unset = UNSET,
     submitted_after: datetime.datetime | Unset = UNSET,
     submitted_before: datetime.datetime | Unset = UNSET,
     order_by: str | Unset = UNSET,
@@ -80,6 +81,8 @@ def _get_kwargs(
     params["node"] = node
 
     params["array_job_id"] = array_job_id
+
+    params["het_job_id"] = het_job_id
 
     json_submitted_after: str | Unset = UNSET
     if not isinstance(submitted_after, Unset):
@@ -142,6 +145,7 @@ def sync_detailed(
     label: list[str] | Unset = UNSET,
     node: str | Unset = UNSET,
     array_job_id: int | Unset = UNSET,
+    het_job_id: int | Unset = UNSET,
     submitted_after: datetime.datetime | Unset = UNSET,
     submitted_before: datetime.datetime | Unset = UNSET,
     order_by: str | Unset = UNSET,
@@ -161,6 +165,7 @@ def sync_detailed(
         label (list[str] | Unset):
         node (str | Unset):
         array_job_id (int | Unset):
+        het_job_id (int | Unset):
         submitted_after (datetime.datetime | Unset):
         submitted_before (datetime.datetime | Unset):
         order_by (str | Unset):
@@ -186,6 +191,7 @@ def sync_detailed(
         label=label,
         node=node,
         array_job_id=array_job_id,
+        het_job_id=het_job_id,
         submitted_after=submitted_after,
         submitted_before=submitted_before,
         order_by=order_by,
@@ -213,6 +219,7 @@ def sync(
     label: list[str] | Unset = UNSET,
     node: str | Unset = UNSET,
     array_job_id: int | Unset = UNSET,
+    het_job_id: int | Unset = UNSET,
     submitted_after: datetime.datetime | Unset = UNSET,
     submitted_before: datetime.datetime | Unset = UNSET,
     order_by: str | Unset = UNSET,
@@ -232,6 +239,7 @@ def sync(
         label (list[str] | Unset):
         node (str | Unset):
         array_job_id (int | Unset):
+        het_job_id (int | Unset):
         submitted_after (datetime.datetime | Unset):
         submitted_before (datetime.datetime | Unset):
         order_by (str | Unset):
@@ -258,6 +266,7 @@ def sync(
         label=label,
         node=node,
         array_job_id=array_job_id,
+        het_job_id=het_job_id,
         submitted_after=submitted_after,
         submitted_before=submitted_before,
         order_by=order_by,
@@ -279,6 +288,7 @@ async def asyncio_detailed(
     label: list[str] | Unset = UNSET,
     node: str | Unset = UNSET,
     array_job_id: int | Unset = UNSET,
+    het_job_id: int | Unset = UNSET,
     submitted_after: datetime.datetime | Unset = UNSET,
     submitted_before: datetime.datetime | Unset = UNSET,
     order_by: str | Unset = UNSET,
@@ -298,6 +308,7 @@ async def asyncio_detailed(
         label (list[str] | Unset):
         node (str | Unset):
         array_job_id (int | Unset):
+        het_job_id (int | Unset):
         submitted_after (datetime.datetime | Unset):
         submitted_before (datetime.datetime | Unset):
         order_by (str | Unset):
@@ -323,6 +334,7 @@ async def asyncio_detailed(
         label=label,
         node=node,
         array_job_id=array_job_id,
+        het_job_id=het_job_id,
         submitted_after=submitted_after,
         submitted_before=submitted_before,
         order_by=order_by,
@@ -348,6 +360,7 @@ async def asyncio(
     label: list[str] | Unset = UNSET,
     node: str | Unset = UNSET,
     array_job_id: int | Unset = UNSET,
+    het_job_id: int | Unset = UNSET,
     submitted_after: datetime.datetime | Unset = UNSET,
     submitted_before: datetime.datetime | Unset = UNSET,
     order_by: str | Unset = UNSET,
@@ -367,6 +380,7 @@ async def asyncio(
         label (list[str] | Unset):
         node (str | Unset):
         array_job_id (int | Unset):
+        het_job_id (int | Unset):
         submitted_after (datetime.datetime | Unset):
         submitted_before (datetime.datetime | Unset):
         order_by (str | Unset):
@@ -394,6 +408,7 @@ async def asyncio(
             label=label,
             node=node,
             array_job_id=array_job_id,
+            het_job_id=het_job_id,
             submitted_after=submitted_after,
             submitted_before=submitted_before,
             order_by=order_by,
