@@ -4,6 +4,7 @@
 pub mod amount;
 pub mod array;
 pub mod association;
+pub mod cores;
 pub mod dependency;
 pub mod environment;
 pub mod event;
