@@ -5,6 +5,7 @@ pub mod amount;
 pub mod array;
 pub mod association;
 pub mod component;
+pub mod cores;
 pub mod dependency;
 pub mod environment;
 pub mod event;

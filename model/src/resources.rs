@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
+use crate::cores::CoreDemand;
 use crate::gres::{ShareKind, SharedGpu, SharesOfGpus};
 use crate::tres::{Tres, TresCounts};
 use crate::{Bytes, Fault, NodeName};
@@ -157,84 +158,6 @@ impl Sockets {
     /// Nothing is asked for.
     pub fn are_any(&self) -> bool {
         *self == Sockets::default()
-    }
-}
-
-/// How the threads of a core are used; 0 where that is all the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(default)]
-pub struct CoreDemand {
-    /// So many threads of each core at most, and cores that have so many at least.
-    pub threads: u32,
-    /// So many tasks on each core at most.
-    pub tasks: u32,
-}
-
-impl CoreDemand {
-    /// Nothing is asked for.
-    pub fn is_any(&self) -> bool {
-        *self == CoreDemand::default()
-    }
-
-    /// What a node whose cores have `threads` each gives to tasks of so many CPUs; nothing if its cores have too few.
-    pub fn on(self, threads: u32, cpus_per_task: u32) -> Option<CoreUse> {
-        let threads = threads.max(1);
-        if self.threads > threads {
-            return None;
-        }
-        let each = if self.threads == 0 { threads } else { self.threads };
-        Some(match self.tasks {
-            0 => CoreUse { threads, each, tasks: None, cores: 1, used: each },
-            most if cpus_per_task <= each => {
-                let tasks = most.min(each / cpus_per_task.max(1));
-                CoreUse { threads, each, tasks: Some(tasks), cores: 1, used: tasks * cpus_per_task }
-            }
-            _ => CoreUse { threads, each, tasks: Some(1), cores: cpus_per_task.div_ceil(each), used: cpus_per_task },
-        })
-    }
-}
-
-/// How a job uses the cores of a node: in groups of one core, or of as many as one task needs.
-///
-/// Of cores of two threads, `--threads-per-core=1` uses one of each; tasks of three CPUs with `--ntasks-per-core=1` use three threads of two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CoreUse {
-    /// Threads that each core has.
-    pub threads: u32,
-    /// Of each core at most so many are used.
-    each: u32,
-    /// Tasks of a group, if they are counted.
-    tasks: Option<u32>,
-    /// Cores of a group.
-    cores: u32,
-    /// Threads of a group that are used.
-    used: u32,
-}
-
-impl CoreUse {
-    /// CPUs that such tasks hold, whole cores, and how many of these they use.
-    pub fn cpus(&self, tasks: u32, cpus_per_task: u32) -> (u32, u32) {
-        let groups = match self.tasks {
-            Some(of_group) => tasks.div_ceil(of_group.max(1)),
-            None => tasks.saturating_mul(cpus_per_task).div_ceil(self.used.max(1)),
-        };
-        let groups = groups.max(1);
-        (groups.saturating_mul(self.cores).saturating_mul(self.threads), groups.saturating_mul(self.used))
-    }
-
-    /// Of whole cores, those threads that are used, task by task, and those that stay idle.
-    pub fn split(&self, cores: &[Vec<u32>]) -> (Vec<u32>, Vec<u32>) {
-        let (mut used, mut idle) = (Vec::new(), Vec::new());
-        for group in cores.chunks(self.cores.max(1) as usize) {
-            let mut left = if group.len() == self.cores as usize { self.used as usize } else { usize::MAX };
-            for core in group {
-                let taken = left.min(self.each as usize).min(core.len());
-                used.extend(&core[..taken]);
-                idle.extend(&core[taken..]);
-                left -= taken;
-            }
-        }
-        (used, idle)
     }
 }
 
@@ -484,43 +407,4 @@ pub struct NodeAllocation {
     pub share: Option<SharedGpu>,
     /// Tasks of the job's own command (or of `srun` without a count) that run here.
     pub tasks: u32,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whole_cores_are_held_and_as_many_threads_used_as_were_asked_for() {
-        let demand = |threads, tasks| CoreDemand { threads, tasks };
-        // Threads of each core, what is asked, tasks and CPUs of each: CPUs held and used.
-        for (threads, asked, tasks, cpus, expected) in [
-            (1, demand(0, 0), 3, 2, Some((6, 6))),
-            (2, demand(0, 0), 1, 1, Some((2, 2))),
-            (2, demand(0, 0), 3, 1, Some((4, 4))),
-            (2, demand(0, 0), 2, 3, Some((6, 6))),
-            (2, demand(1, 0), 3, 1, Some((6, 3))),
-            (2, demand(1, 0), 2, 2, Some((8, 4))),
-            (2, demand(0, 1), 3, 1, Some((6, 3))),
-            (2, demand(0, 1), 2, 3, Some((8, 6))),
-            (2, demand(0, 2), 3, 1, Some((4, 4))),
-            (4, demand(0, 2), 3, 1, Some((8, 4))),
-            (4, demand(2, 0), 3, 1, Some((8, 4))),
-            (1, demand(1, 1), 3, 2, Some((6, 6))),
-            (1, demand(2, 0), 1, 1, None),
-        ] {
-            let held = asked.on(threads, cpus).map(|cores| cores.cpus(tasks, cpus));
-            assert_eq!(held, expected, "{asked:?} of {threads}, {tasks} tasks of {cpus}");
-        }
-    }
-
-    #[test]
-    fn tasks_that_do_not_share_cores_have_whole_ones() {
-        let cores: Vec<Vec<u32>> = (0..4).map(|core| vec![core, core + 4]).collect();
-        let split = |demand: CoreDemand, cpus| demand.on(2, cpus).unwrap().split(&cores);
-        assert_eq!(split(CoreDemand::default(), 1), (vec![0, 4, 1, 5, 2, 6, 3, 7], vec![]));
-        assert_eq!(split(CoreDemand { threads: 1, tasks: 0 }, 1), (vec![0, 1, 2, 3], vec![4, 5, 6, 7]));
-        // Two tasks of three CPUs: 0, 4, 1 and 2, 6, 3.
-        assert_eq!(split(CoreDemand { threads: 0, tasks: 1 }, 3), (vec![0, 4, 1, 2, 6, 3], vec![5, 7]));
-    }
 }

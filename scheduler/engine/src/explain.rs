@@ -1,8 +1,9 @@
 //! Explanations: turning what a pass met into verdicts with objects, amounts, holders and advice.
 
+use berth_model::cores::CoreDemand;
 use berth_model::event::JobSnapshot;
 use berth_model::gres::ShareKind;
-use berth_model::resources::{CoreDemand, GpuDemand, Gpus, MemoryDemand, Shape, Sockets};
+use berth_model::resources::{GpuDemand, Gpus, MemoryDemand, Shape, Sockets};
 use berth_model::verdict::{PlannedStart, Verdict};
 use berth_model::{JobId, Name, hostlist};
 use jiff::Timestamp;

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use berth_model::cores::CoreUse;
 use berth_model::policy::Partition;
-use berth_model::resources::CoreUse;
 use berth_model::{JobId, Name, NodeName};
 
 use crate::accounts::Accounts;

@@ -5,9 +5,10 @@
 //!
 //! GPUs of one job on one node are of one type: a demand for any type uses the type of which the node has most.
 
+use berth_model::cores::CoreUse;
 use berth_model::gres::SharedGpu;
 use berth_model::policy::Partition;
-use berth_model::resources::{CoreUse, GpuDemand, Gpus, MemoryDemand, Shape};
+use berth_model::resources::{GpuDemand, Gpus, MemoryDemand, Shape};
 
 use crate::amount::{Amount, SLOTS};
 use crate::fleet::Class;

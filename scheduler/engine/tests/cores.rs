@@ -5,9 +5,10 @@ mod common;
 use std::collections::BTreeSet;
 
 use berth_engine::Plan;
+use berth_model::cores::CoreDemand;
 use berth_model::event::{Event, JobSnapshot};
 use berth_model::node::Node;
-use berth_model::resources::{CoreDemand, MemoryDemand, Shape};
+use berth_model::resources::{MemoryDemand, Shape};
 use berth_model::state::JobState;
 use berth_model::tres::{Charge, Tres};
 use berth_model::{Bytes, JobId};

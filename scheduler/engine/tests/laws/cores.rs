@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use berth_engine::Settings;
+use berth_model::cores::CoreDemand;
 use berth_model::event::{Event, JobSnapshot};
 use berth_model::node::Node;
-use berth_model::resources::CoreDemand;
 use berth_model::{JobId, NodeName};
 use proptest::prelude::*;
 
