@@ -346,6 +346,7 @@ const (
 	PreemptModeCancel  PreemptMode = "cancel"
 	PreemptModeOff     PreemptMode = "off"
 	PreemptModeRequeue PreemptMode = "requeue"
+	PreemptModeSuspend PreemptMode = "suspend"
 )
 
 // Valid indicates whether the value is a known member of the PreemptMode enum.
@@ -356,6 +357,8 @@ func (e PreemptMode) Valid() bool {
 	case PreemptModeOff:
 		return true
 	case PreemptModeRequeue:
+		return true
+	case PreemptModeSuspend:
 		return true
 	default:
 		return false
@@ -612,6 +615,10 @@ type Attempt struct {
 	// State State of a job or of one attempt. The first five are live, the others are ends.
 	State      JobState `json:"state"`
 	StopReason *string  `json:"stop_reason,omitempty"`
+
+	// SuspendedSeconds Seconds for which it has been suspended.
+	SuspendedSeconds *int64      `json:"suspended_seconds,omitempty"`
+	Suspension       *Suspension `json:"suspension,omitempty"`
 }
 
 // Billing How a partition's billing weights make one number of a job's resources.
@@ -945,11 +952,14 @@ type Job struct {
 	StartTime *time.Time `json:"start_time,omitempty"`
 
 	// State State of a job or of one attempt. The first five are live, the others are ends.
-	State            JobState  `json:"state"`
-	SubmitTime       time.Time `json:"submit_time"`
-	Tenant           string    `json:"tenant"`
-	TimeLimitSeconds int64     `json:"time_limit_seconds"`
-	User             string    `json:"user"`
+	State      JobState  `json:"state"`
+	SubmitTime time.Time `json:"submit_time"`
+
+	// SuspendedSeconds Seconds for which the present or last attempt has been suspended: they do not count against its time limit.
+	SuspendedSeconds *int64 `json:"suspended_seconds,omitempty"`
+	Tenant           string `json:"tenant"`
+	TimeLimitSeconds int64  `json:"time_limit_seconds"`
+	User             string `json:"user"`
 
 	// Version Grows with each change; the ETag.
 	Version int64 `json:"version"`
@@ -1014,11 +1024,14 @@ type JobDetail struct {
 	StartTime *time.Time `json:"start_time,omitempty"`
 
 	// State State of a job or of one attempt. The first five are live, the others are ends.
-	State            JobState  `json:"state"`
-	SubmitTime       time.Time `json:"submit_time"`
-	Tenant           string    `json:"tenant"`
-	TimeLimitSeconds int64     `json:"time_limit_seconds"`
-	User             string    `json:"user"`
+	State      JobState  `json:"state"`
+	SubmitTime time.Time `json:"submit_time"`
+
+	// SuspendedSeconds Seconds for which the present or last attempt has been suspended: they do not count against its time limit.
+	SuspendedSeconds *int64 `json:"suspended_seconds,omitempty"`
+	Tenant           string `json:"tenant"`
+	TimeLimitSeconds int64  `json:"time_limit_seconds"`
+	User             string `json:"user"`
 
 	// Version Grows with each change; the ETag.
 	Version int64 `json:"version"`
@@ -2178,6 +2191,22 @@ type SubmittedJobs struct {
 	Items []SubmittedJob `json:"items"`
 }
 
+// Suspension That an attempt was told to stand still: its processes are frozen, its CPUs are for others, all else it keeps.
+type Suspension struct {
+	// At When it was told.
+	At     time.Time `json:"at"`
+	ForJob *JobId    `json:"for_job,omitempty"`
+
+	// IsHeld It goes on only when a person says so.
+	IsHeld *bool `json:"is_held,omitempty"`
+
+	// Number Counts the attempt's suspensions from 1.
+	Number int32 `json:"number"`
+
+	// Since Since when it stands still on all its nodes; absent: not yet.
+	Since *time.Time `json:"since,omitempty"`
+}
+
 // Tenant defines model for Tenant.
 type Tenant struct {
 	DisplayName *string `json:"display_name,omitempty"`
@@ -3162,6 +3191,11 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/jobs/{job_id}:requeue (the `JobsRequeue` operationId).
 	JobsRequeue(ctx context.Context, jobId string, body JobsRequeueJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// JobsResume Let a suspended job go on, as soon as there are CPUs for it on all its nodes. For administrators.
+	//
+	// Corresponds with POST /v1/jobs/{job_id}:resume (the `JobsResume` operationId).
+	JobsResume(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// JobsSignalWithBody Send a signal to a running job's steps.
 	//
 	// Takes any type of body and a specified content type.
@@ -3175,6 +3209,12 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/jobs/{job_id}:signal (the `JobsSignal` operationId).
 	JobsSignal(ctx context.Context, jobId string, body JobsSignalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// JobsSuspend Suspend a running job: its processes are frozen and its CPUs are for others; it keeps its memory, GPUs and licences. For administrators.
+	// It is `suspended` when it stands still on all its nodes; that time does not count against its limit.
+	//
+	// Corresponds with POST /v1/jobs/{job_id}:suspend (the `JobsSuspend` operationId).
+	JobsSuspend(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// JobsDryRunWithBody When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
 	//
@@ -4220,6 +4260,21 @@ func (c *Client) JobsRequeue(ctx context.Context, jobId string, body JobsRequeue
 	return c.Client.Do(req)
 }
 
+// JobsResume Let a suspended job go on, as soon as there are CPUs for it on all its nodes. For administrators.
+//
+// Corresponds with POST /v1/jobs/{job_id}:resume (the `JobsResume` operationId).
+func (c *Client) JobsResume(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewJobsResumeRequest(c.Server, jobId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // JobsSignalWithBody Send a signal to a running job's steps.
 //
 // Takes any type of body and a specified content type.
@@ -4244,6 +4299,22 @@ func (c *Client) JobsSignalWithBody(ctx context.Context, jobId string, contentTy
 // Corresponds with POST /v1/jobs/{job_id}:signal (the `JobsSignal` operationId).
 func (c *Client) JobsSignal(ctx context.Context, jobId string, body JobsSignalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewJobsSignalRequest(c.Server, jobId, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// JobsSuspend Suspend a running job: its processes are frozen and its CPUs are for others; it keeps its memory, GPUs and licences. For administrators.
+// It is `suspended` when it stands still on all its nodes; that time does not count against its limit.
+//
+// Corresponds with POST /v1/jobs/{job_id}:suspend (the `JobsSuspend` operationId).
+func (c *Client) JobsSuspend(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewJobsSuspendRequest(c.Server, jobId)
 	if err != nil {
 		return nil, err
 	}
@@ -7317,6 +7388,40 @@ func NewJobsRequeueRequestWithBody(server string, jobId string, contentType stri
 	return req, nil
 }
 
+// NewJobsResumeRequest constructs an http.Request for the JobsResume method
+func NewJobsResumeRequest(server string, jobId string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "job_id", jobId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/jobs/%s:resume", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewJobsSignalRequest calls the generic JobsSignal builder with application/json body
 func NewJobsSignalRequest(server string, jobId string, body JobsSignalJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -7360,6 +7465,40 @@ func NewJobsSignalRequestWithBody(server string, jobId string, contentType strin
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewJobsSuspendRequest constructs an http.Request for the JobsSuspend method
+func NewJobsSuspendRequest(server string, jobId string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "job_id", jobId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/jobs/%s:suspend", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -10125,6 +10264,13 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/jobs/{job_id}:requeue (the `JobsRequeue` operationId).
 	JobsRequeueWithResponse(ctx context.Context, jobId string, body JobsRequeueJSONRequestBody, reqEditors ...RequestEditorFn) (*JobsRequeueResponse, error)
 
+	// JobsResumeWithResponse Let a suspended job go on, as soon as there are CPUs for it on all its nodes. For administrators.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/jobs/{job_id}:resume (the `JobsResume` operationId).
+	JobsResumeWithResponse(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*JobsResumeResponse, error)
+
 	// JobsSignalWithBodyWithResponse Send a signal to a running job's steps.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -10138,6 +10284,14 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/jobs/{job_id}:signal (the `JobsSignal` operationId).
 	JobsSignalWithResponse(ctx context.Context, jobId string, body JobsSignalJSONRequestBody, reqEditors ...RequestEditorFn) (*JobsSignalResponse, error)
+
+	// JobsSuspendWithResponse Suspend a running job: its processes are frozen and its CPUs are for others; it keeps its memory, GPUs and licences. For administrators.
+	// It is `suspended` when it stands still on all its nodes; that time does not count against its limit.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/jobs/{job_id}:suspend (the `JobsSuspend` operationId).
+	JobsSuspendWithResponse(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*JobsSuspendResponse, error)
 
 	// JobsDryRunWithBodyWithResponse When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
 	//
@@ -11944,6 +12098,54 @@ func (r JobsRequeueResponse) ContentType() string {
 	return ""
 }
 
+type JobsResumeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Job
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r JobsResumeResponse) GetJSON200() *Job {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r JobsResumeResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r JobsResumeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r JobsResumeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r JobsResumeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r JobsResumeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type JobsSignalResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -11986,6 +12188,54 @@ func (r JobsSignalResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r JobsSignalResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type JobsSuspendResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Job
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r JobsSuspendResponse) GetJSON200() *Job {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r JobsSuspendResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r JobsSuspendResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r JobsSuspendResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r JobsSuspendResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r JobsSuspendResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -15007,6 +15257,19 @@ func (c *ClientWithResponses) JobsRequeueWithResponse(ctx context.Context, jobId
 	return ParseJobsRequeueResponse(rsp)
 }
 
+// JobsResumeWithResponse Let a suspended job go on, as soon as there are CPUs for it on all its nodes. For administrators.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/jobs/{job_id}:resume (the `JobsResume` operationId).
+func (c *ClientWithResponses) JobsResumeWithResponse(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*JobsResumeResponse, error) {
+	rsp, err := c.JobsResume(ctx, jobId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseJobsResumeResponse(rsp)
+}
+
 // JobsSignalWithBodyWithResponse Send a signal to a running job's steps.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -15031,6 +15294,20 @@ func (c *ClientWithResponses) JobsSignalWithResponse(ctx context.Context, jobId 
 		return nil, err
 	}
 	return ParseJobsSignalResponse(rsp)
+}
+
+// JobsSuspendWithResponse Suspend a running job: its processes are frozen and its CPUs are for others; it keeps its memory, GPUs and licences. For administrators.
+// It is `suspended` when it stands still on all its nodes; that time does not count against its limit.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/jobs/{job_id}:suspend (the `JobsSuspend` operationId).
+func (c *ClientWithResponses) JobsSuspendWithResponse(ctx context.Context, jobId string, reqEditors ...RequestEditorFn) (*JobsSuspendResponse, error) {
+	rsp, err := c.JobsSuspend(ctx, jobId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseJobsSuspendResponse(rsp)
 }
 
 // JobsDryRunWithBodyWithResponse When and where would it start? Takes what a submission takes and refuses what a submission refuses, but submits nothing.
@@ -16909,6 +17186,39 @@ func ParseJobsRequeueResponse(rsp *http.Response) (*JobsRequeueResponse, error) 
 	return response, nil
 }
 
+// ParseJobsResumeResponse parses an HTTP response from a JobsResumeWithResponse call
+func ParseJobsResumeResponse(rsp *http.Response) (*JobsResumeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &JobsResumeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Job
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseJobsSignalResponse parses an HTTP response from a JobsSignalWithResponse call
 func ParseJobsSignalResponse(rsp *http.Response) (*JobsSignalResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -16918,6 +17228,39 @@ func ParseJobsSignalResponse(rsp *http.Response) (*JobsSignalResponse, error) {
 	}
 
 	response := &JobsSignalResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Job
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseJobsSuspendResponse parses an HTTP response from a JobsSuspendWithResponse call
+func ParseJobsSuspendResponse(rsp *http.Response) (*JobsSuspendResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &JobsSuspendResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}

@@ -144,6 +144,7 @@ from .step import Step
 from .submit_many import SubmitMany
 from .submitted_job import SubmittedJob
 from .submitted_jobs import SubmittedJobs
+from .suspension import Suspension
 from .tenant import Tenant
 from .terms import Terms
 from .update_job import UpdateJob
@@ -301,6 +302,7 @@ __all__ = (
     "SubmitMany",
     "SubmittedJob",
     "SubmittedJobs",
+    "Suspension",
     "Tenant",
     "Terms",
     "UpdateJob",

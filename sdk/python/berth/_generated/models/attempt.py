@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..models.decision import Decision
     from ..models.node_allocation import NodeAllocation
     from ..models.preempted import Preempted
+    from ..models.suspension import Suspension
 
 
 T = TypeVar("T", bound="Attempt")
@@ -39,6 +40,8 @@ class Attempt:
         decision (Decision | None | Unset):
         checkpoint_at (datetime.datetime | None | Unset): Its last checkpoint.
         preempted (None | Preempted | Unset):
+        suspension (None | Suspension | Unset):
+        suspended_seconds (int | Unset): Seconds for which it has been suspended.
     """
 
     attempt: int
@@ -56,11 +59,14 @@ class Attempt:
     decision: Decision | None | Unset = UNSET
     checkpoint_at: datetime.datetime | None | Unset = UNSET
     preempted: None | Preempted | Unset = UNSET
+    suspension: None | Suspension | Unset = UNSET
+    suspended_seconds: int | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.decision import Decision  # noqa: PLC0415
         from ..models.preempted import Preempted  # noqa: PLC0415
+        from ..models.suspension import Suspension  # noqa: PLC0415
 
         attempt = self.attempt
 
@@ -141,6 +147,16 @@ class Attempt:
         else:
             preempted = self.preempted
 
+        suspension: dict[str, Any] | None | Unset
+        if isinstance(self.suspension, Unset):
+            suspension = UNSET
+        elif isinstance(self.suspension, Suspension):
+            suspension = self.suspension.to_dict()
+        else:
+            suspension = self.suspension
+
+        suspended_seconds = self.suspended_seconds
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -171,6 +187,10 @@ class Attempt:
             field_dict["checkpoint_at"] = checkpoint_at
         if preempted is not UNSET:
             field_dict["preempted"] = preempted
+        if suspension is not UNSET:
+            field_dict["suspension"] = suspension
+        if suspended_seconds is not UNSET:
+            field_dict["suspended_seconds"] = suspended_seconds
 
         return field_dict
 
@@ -179,6 +199,7 @@ class Attempt:
         from ..models.decision import Decision  # noqa: PLC0415
         from ..models.node_allocation import NodeAllocation  # noqa: PLC0415
         from ..models.preempted import Preempted  # noqa: PLC0415
+        from ..models.suspension import Suspension  # noqa: PLC0415
 
         d = dict(src_dict)
         attempt = d.pop("attempt")
@@ -319,6 +340,25 @@ class Attempt:
 
         preempted = _parse_preempted(d.pop("preempted", UNSET))
 
+        def _parse_suspension(data: object) -> None | Suspension | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                suspension_type_0 = Suspension.from_dict(data)
+
+                return suspension_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | Suspension | Unset, data)
+
+        suspension = _parse_suspension(d.pop("suspension", UNSET))
+
+        suspended_seconds = d.pop("suspended_seconds", UNSET)
+
         attempt = cls(
             attempt=attempt,
             run_id=run_id,
@@ -335,6 +375,8 @@ class Attempt:
             decision=decision,
             checkpoint_at=checkpoint_at,
             preempted=preempted,
+            suspension=suspension,
+            suspended_seconds=suspended_seconds,
         )
 
         attempt.additional_properties = d

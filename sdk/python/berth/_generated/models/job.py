@@ -58,6 +58,8 @@ class Job:
         exit_signal (int | None | Unset):
         reason (None | str | Unset): Why it ended as it did, or why it was requeued.
         run_id (None | str | Unset): Unique, sortable id of that attempt.
+        suspended_seconds (int | Unset): Seconds for which the present or last attempt has been suspended: they do not
+            count against its time limit.
         array (ArrayView | None | Unset):
         array_job_id (int | None | Unset): The array this job is a task of.
         array_index (int | None | Unset):
@@ -94,6 +96,7 @@ class Job:
     exit_signal: int | None | Unset = UNSET
     reason: None | str | Unset = UNSET
     run_id: None | str | Unset = UNSET
+    suspended_seconds: int | Unset = UNSET
     array: ArrayView | None | Unset = UNSET
     array_job_id: int | None | Unset = UNSET
     array_index: int | None | Unset = UNSET
@@ -224,6 +227,8 @@ class Job:
         else:
             run_id = self.run_id
 
+        suspended_seconds = self.suspended_seconds
+
         array: dict[str, Any] | None | Unset
         if isinstance(self.array, Unset):
             array = UNSET
@@ -300,6 +305,8 @@ class Job:
             field_dict["reason"] = reason
         if run_id is not UNSET:
             field_dict["run_id"] = run_id
+        if suspended_seconds is not UNSET:
+            field_dict["suspended_seconds"] = suspended_seconds
         if array is not UNSET:
             field_dict["array"] = array
         if array_job_id is not UNSET:
@@ -510,6 +517,8 @@ class Job:
 
         run_id = _parse_run_id(d.pop("run_id", UNSET))
 
+        suspended_seconds = d.pop("suspended_seconds", UNSET)
+
         def _parse_array(data: object) -> ArrayView | None | Unset:
             if data is None:
                 return data
@@ -593,6 +602,7 @@ class Job:
             exit_signal=exit_signal,
             reason=reason,
             run_id=run_id,
+            suspended_seconds=suspended_seconds,
             array=array,
             array_job_id=array_job_id,
             array_index=array_index,
