@@ -88,6 +88,8 @@ impl Attempt {
             if let Err(error) = running.runtime.suspend(&running.key, false).await {
                 tracing::warn!(job = %self.job, %step, %error, "the step could not be resumed");
             }
+            // What SIGTSTP has stopped goes on too, also of a step that this process of the worker has not taken up yet.
+            let _ = running.runtime.signal(&running.key, libc::SIGCONT, true).await;
         }
         self.journal.update(|j| {
             j.suspended_ms += (since_boot().as_millis() as u64).saturating_sub(j.suspended_since_ms);
@@ -95,7 +97,6 @@ impl Attempt {
         });
         self.standing.told = None;
         self.order_all(|orders| orders.is_still = false);
-        self.signal(libc::SIGCONT, None, true).await;
     }
 
     /// For how long it has stood still up to now.
