@@ -44,17 +44,14 @@ pub async fn admit(app: &App, caller: &Caller, tenant: &str, spec: JobSpec) -> A
         return Err(Fault::new("unsupported_kind", "kind", "a component is not submitted by itself", help).into());
     }
     let owner = Owner { tenant, user: &caller.subject, any_account: caller.is_tenant_admin(), sees_all: caller.is_platform_admin() };
-    let faults = validate::validate(&spec);
-    if !faults.is_empty() {
-        return Err(Problem::faults(faults));
-    }
+    check_spec(&spec)?;
     let specs = spec.into_components();
     let size = specs.len() as u32;
     let mut jobs = Vec::with_capacity(specs.len());
     for (offset, spec) in (0..size).zip(specs) {
         let within = |problem: Problem| if offset == 0 { problem } else { problem.within(&format!("components[{}]", offset - 1)) };
         check_nice(caller, spec.nice).map_err(within)?;
-        let job = admit_for(app, &owner, spec).await.map_err(within)?;
+        let job = admit_checked(app, &owner, spec).await.map_err(within)?;
         jobs.push(NewJob { component: (size > 1).then_some(Component { offset, size }), ..job });
     }
     Ok(jobs)
@@ -70,12 +67,19 @@ pub fn check_nice(caller: &Caller, nice: i32) -> Answer<()> {
     Ok(())
 }
 
+/// All that is wrong with the spec by itself, its components included.
+pub fn check_spec(spec: &JobSpec) -> Answer<()> {
+    let faults = validate::validate(spec);
+    if faults.is_empty() { Ok(()) } else { Err(Problem::faults(faults)) }
+}
+
 /// As [`admit`], for a job of `owner`.
 pub async fn admit_for(app: &App, owner: &Owner<'_>, spec: JobSpec) -> Answer<NewJob> {
-    let faults = validate::validate(&spec);
-    if !faults.is_empty() {
-        return Err(Problem::faults(faults));
-    }
+    check_spec(&spec)?;
+    admit_checked(app, owner, spec).await
+}
+
+async fn admit_checked(app: &App, owner: &Owner<'_>, spec: JobSpec) -> Answer<NewJob> {
     let now = Timestamp::now();
     if let Some(deadline) = spec.deadline.filter(|at| *at <= now) {
         let detail = format!("the deadline {deadline} has passed; it is {now}");

@@ -139,8 +139,8 @@ pub struct JobSnapshot {
     pub licenses: Vec<LicenseCounts>,
 }
 
-fn is_zero(count: &u32) -> bool {
-    *count == 0
+fn is_zero<T: Default + PartialEq>(count: &T) -> bool {
+    *count == T::default()
 }
 
 /// An array whose tasks have not all started: the row stands for the tasks in `pending`.
@@ -184,17 +184,6 @@ pub struct RunningAttempt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspension: Option<Suspension>,
     /// Milliseconds for which it was suspended before: they do not count against its time limit.
-    #[serde(default, skip_serializing_if = "is_zero_ms")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub suspended_ms: u64,
-}
-
-impl RunningAttempt {
-    /// It stands still: its CPUs are not its own.
-    pub fn is_suspended(&self) -> bool {
-        self.suspension.as_ref().is_some_and(|suspension| suspension.since.is_some())
-    }
-}
-
-fn is_zero_ms(time: &u64) -> bool {
-    *time == 0
 }

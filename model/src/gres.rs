@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::Fault;
 use crate::resources::{Gpu, Gpus};
+use crate::state::text_enum;
 use crate::tres::Tres;
 
 /// Types of GPU that a plan tells apart on one node.
@@ -25,36 +26,22 @@ pub fn mark_surplus_kinds(gpus: &mut [Gpu]) {
     }
 }
 
-/// How a GPU is shared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum ShareKind {
-    /// So many shares, which are only counted.
-    Shard,
-    /// Parts of its threads, by NVIDIA's MPS; usually a hundred, for per cent.
-    Mps,
+text_enum! {
+    /// How a GPU is shared.
+    ShareKind {
+        /// So many shares, which are only counted.
+        Shard = "shard",
+        /// Parts of its threads, by NVIDIA's MPS; usually a hundred, for per cent.
+        Mps = "mps",
+    }
 }
 
 impl ShareKind {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ShareKind::Shard => "shard",
-            ShareKind::Mps => "mps",
-        }
-    }
-
     pub fn tres(self) -> Tres {
         match self {
             ShareKind::Shard => Tres::Shard,
             ShareKind::Mps => Tres::Mps,
         }
-    }
-}
-
-impl fmt::Display for ShareKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 
@@ -78,11 +65,7 @@ impl FromStr for SharedGpu {
     fn from_str(text: &str) -> Result<Self, Fault> {
         let fault = || Fault::new("invalid_gpu_share", "gpu_share", format!("\"{text:.80}\" is no share of a GPU"), SHARED_GPU_HELP);
         let (of, rest) = text.split_once([':', '=']).map_or((text, None), |(of, rest)| (of, Some(rest)));
-        let of = match of {
-            "shard" => ShareKind::Shard,
-            "mps" => ShareKind::Mps,
-            _ => return Err(fault()),
-        };
+        let of = of.parse().map_err(|_| fault())?;
         // As with GPUs: a type alone means one of it.
         let is_type = |text: &str| !text.contains(':') && text.starts_with(|c: char| c.is_ascii_alphabetic());
         let Gpus { kind, count } = match rest {
@@ -132,15 +115,10 @@ const DECLARED_HELP: &str =
 impl FromStr for DeclaredShares {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let of = |text: &str| match text {
-            "shard" => Some(ShareKind::Shard),
-            "mps" => Some(ShareKind::Mps),
-            _ => None,
-        };
         let parse = || {
             let (name, counts) = text.split_once(':')?;
             let counts: Option<Vec<u32>> = counts.split('+').map(|count| count.parse().ok().filter(|count| *count > 0)).collect();
-            Some(DeclaredShares { of: of(name)?, counts: counts? })
+            Some(DeclaredShares { of: name.parse().ok()?, counts: counts? })
         };
         parse().ok_or_else(|| format!("\"{text}\" does not say how GPUs are shared: {DECLARED_HELP}"))
     }

@@ -102,7 +102,7 @@ pub fn charge(
         }
     };
     for node in kept {
-        add(Tres::Cpu, (node.cpus.len() + node.idle_cpus.len()) as u64);
+        add(Tres::Cpu, node.all_cpus().count() as u64);
         add(Tres::Mem, node.memory_bytes.0 >> 20);
         add(Tres::Node, 1);
         if let Some(share) = &node.share {

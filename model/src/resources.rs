@@ -408,3 +408,10 @@ pub struct NodeAllocation {
     /// Tasks of the job's own command (or of `srun` without a count) that run here.
     pub tasks: u32,
 }
+
+impl NodeAllocation {
+    /// All CPUs that it holds, also those that stay idle.
+    pub fn all_cpus(&self) -> impl Iterator<Item = u32> + '_ {
+        self.cpus.iter().chain(&self.idle_cpus).copied()
+    }
+}

@@ -251,7 +251,7 @@ async fn close_attempts(tx: &mut PgConnection, judged: &[(OpenAttempt, AttemptEn
          cut as (update steps s set state = 'cancelled', ended_at = now() from told t
              where s.job_id = t.job_id and s.attempt = t.attempt and s.ended_at is null)
          update attempts a set state = t.state, ended_at = now(), exit_code = t.exit_code, exit_signal = t.exit_signal, failure = t.failure,
-             suspended_ms = a.suspended_ms + coalesce(extract(epoch from now() - (a.suspension->>'since')::timestamptz) * 1000, 0)::bigint,
+             suspended_ms = stood_still_ms(a),
              suspension = null
          from told t where a.job_id = t.job_id and a.attempt = t.attempt",
     )

@@ -190,6 +190,9 @@ pub(crate) async fn stands_still(tx: &mut PgConnection, node: &str, job: i64, at
 
 /// Those of `attempts` of which all parts stand still are suspended now. The caller holds the jobs' rows. Returns them.
 pub(crate) async fn settle_suspensions(tx: &mut PgConnection, attempts: &[(i64, i32)]) -> Result<Vec<(i64, i32)>, StoreError> {
+    if attempts.is_empty() {
+        return Ok(Vec::new());
+    }
     let (jobs, numbers): (Vec<i64>, Vec<i32>) = attempts.iter().copied().unzip();
     let still: Vec<(i64, i32)> = sqlx::query_as(
         "with still as (select a.job_id, a.attempt, (a.suspension->>'number')::int as number from unnest($1::bigint[], $2::int[]) t (job_id, attempt)
@@ -234,8 +237,7 @@ async fn go_on(tx: &mut PgConnection, resume: &NewResume) -> Result<bool, StoreE
     };
     let moves = move_cpus(&mut allocation.0, &resume.nodes);
     sqlx::query(
-        "with marked as (update attempts set suspension = null, allocation = $3,
-                 suspended_ms = suspended_ms + greatest(0, extract(epoch from now() - (suspension->>'since')::timestamptz) * 1000)::bigint
+        "with marked as (update attempts a set suspension = null, allocation = $3, suspended_ms = stood_still_ms(a)
              where job_id = $1 and attempt = $2),
          noted as (update suspensions set until = now() where job_id = $1 and attempt = $2 and until is null),
          parts as (update assignments s set suspend = null, suspended = null, allocation = n.part

@@ -4,10 +4,10 @@ pub(super) mod words;
 
 use axum::Json;
 use axum::extract::State;
-use berth_model::JobRef;
 use berth_model::preemption::{PreemptMode, Preempted};
 use berth_model::state::JobState;
 use berth_model::verdict::{Decision, JobVerdict, PlannedStart, Priority, Verdict};
+use berth_model::{JobId, JobRef};
 use berth_store::jobs::read::{AttemptRow, JobRow};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -211,33 +211,45 @@ async fn started(app: &App, caller: &Caller, row: &JobRow, state: JobState, atte
 /// Whom the job had suspended, and who has it suspended.
 async fn suspension(app: &App, row: &JobRow, last: Option<&AttemptRow>, explanation: &mut Explanation) -> Answer<()> {
     let still = app.db.suspended_for(row.job_id as u64, MOST_VICTIMS).await?;
-    let own = app.db.jobs_of_tenant(&row.tenant, &still.iter().map(|(job, _)| *job).collect::<Vec<_>>()).await?;
-    if !still.is_empty() {
-        let names = still.iter().map(|(job, _)| format!("job {job}")).collect::<Vec<_>>().join(", ");
-        explanation.summary.push_str(&format!(" It had {names} suspended."));
-    }
-    let shown = |(job, at): (u64, Timestamp)| Victim { job, mode: PreemptMode::Suspend, at, own: own.contains(&job) };
-    explanation.victims.extend(still.into_iter().map(shown));
+    let victims = still.into_iter().map(|(job, at)| (job, PreemptMode::Suspend, at)).collect();
+    tell_victims(app, row, victims, explanation, |names| format!(" It had {names} suspended.")).await?;
     let Some(suspension) = last.and_then(|attempt| attempt.suspension.as_ref()) else { return Ok(()) };
     let is_own = match suspension.for_job {
-        Some(job) => !app.db.jobs_of_tenant(&row.tenant, &[job.0]).await?.is_empty(),
+        Some(job) => is_own(app, row, job).await?,
         None => false,
     };
     explanation.summary.push_str(&words::suspended(&suspension.0, is_own));
     Ok(())
 }
 
+/// Adds those who had to make room for the job: which, how and when. `said` makes a sentence of their names.
+async fn tell_victims(
+    app: &App,
+    row: &JobRow,
+    victims: Vec<(u64, PreemptMode, Timestamp)>,
+    explanation: &mut Explanation,
+    said: impl FnOnce(&str) -> String,
+) -> Answer<()> {
+    if victims.is_empty() {
+        return Ok(());
+    }
+    let own = app.db.jobs_of_tenant(&row.tenant, &victims.iter().map(|(job, ..)| *job).collect::<Vec<_>>()).await?;
+    let names = victims.iter().map(|(job, ..)| format!("job {job}")).collect::<Vec<_>>().join(", ");
+    explanation.summary.push_str(&said(&names));
+    explanation.victims.extend(victims.into_iter().map(|(job, mode, at)| Victim { job, mode, at, own: own.contains(&job) }));
+    Ok(())
+}
+
+/// The other job is of the job's own tenant.
+async fn is_own(app: &App, row: &JobRow, other: JobId) -> Answer<bool> {
+    Ok(!app.db.jobs_of_tenant(&row.tenant, &[other.0]).await?.is_empty())
+}
+
 /// Whom the job preempted, and who preempted it.
 async fn preemption(app: &App, row: &JobRow, attempts: Vec<AttemptRow>, mut explanation: Explanation) -> Answer<Explanation> {
-    let job_id = row.job_id as u64;
-    let victims = app.db.preempted_for(job_id, MOST_VICTIMS).await?;
-    let own = app.db.jobs_of_tenant(&row.tenant, &victims.iter().map(|(job, _)| *job).collect::<Vec<_>>()).await?;
-    if !victims.is_empty() {
-        let names = victims.iter().map(|(job, _)| format!("job {job}")).collect::<Vec<_>>().join(", ");
-        explanation.summary.push_str(&format!(" It preempted {names}."));
-    }
-    let shown = |(job, preempted): (u64, Preempted)| Victim { job, mode: preempted.mode, at: preempted.at, own: own.contains(&job) };
-    explanation.victims = victims.into_iter().map(shown).collect();
+    let victims = app.db.preempted_for(row.job_id as u64, MOST_VICTIMS).await?;
+    let victims = victims.into_iter().map(|(job, preempted)| (job, preempted.mode, preempted.at)).collect();
+    tell_victims(app, row, victims, &mut explanation, |names| format!(" It preempted {names}.")).await?;
     suspension(app, row, attempts.last(), &mut explanation).await?;
     for attempt in attempts {
         if let Some(preempted) = attempt.preempted {
@@ -245,7 +257,7 @@ async fn preemption(app: &App, row: &JobRow, attempts: Vec<AttemptRow>, mut expl
         }
     }
     if let Some(last) = explanation.preempted.last().map(|last| &last.preempted) {
-        let is_own = !app.db.jobs_of_tenant(&row.tenant, &[last.for_job.0]).await?.is_empty();
+        let is_own = is_own(app, row, last.for_job).await?;
         let who = if is_own { format!("Job {}", last.for_job) } else { "A job of another tenant".to_owned() };
         let why = if last.reclaimed { ", whose tenant took back what it had lent" } else { "" };
         explanation.summary.push_str(&format!(" {who} preempted it at {}{why}.", last.at));

@@ -23,7 +23,7 @@ use utoipa_axum::routes;
 use super::job_control::{answer, lookup_for_change};
 use super::jobs::Job;
 use crate::App;
-use crate::admission::{Owner, admit_for, check_nice};
+use crate::admission::{Owner, admit_for, check_nice, check_spec};
 use crate::auth::Caller;
 use crate::extract::{Body, IfMatch, Segment, Tagged, parse_json};
 use crate::patch;
@@ -183,10 +183,7 @@ pub async fn change(app: &App, caller: &Caller, row: &JobRow, spec: JobSpec, pat
     let spec = patch::merge(&current, patch.clone())?;
     // A running job's limit is only lowered, or extended by an operator, who may.
     if is_light || is_short && row.state()? != JobState::Pending {
-        let faults = berth_model::validate::validate(&spec);
-        if !faults.is_empty() {
-            return Err(Problem::faults(faults));
-        }
+        check_spec(&spec)?;
         let name = spec.name.clone().unwrap_or_else(|| row.name.clone());
         let time_limit = spec.time_limit_seconds.unwrap_or(row.time_limit.max(0) as u64);
         return Ok(JobChange { spec, name, time_limit, site_factor: None, array_throttle: None, keep: None, admitted: None });

@@ -28,10 +28,20 @@ pub async fn each(jobs: Vec<String>, done: &str, act: impl AsyncFn(String) -> an
 
 /// Does something to each of several objects of a kind; tells of each to which it could not be done, in words, and goes on.
 pub async fn tell_each<T: Display>(kind: &str, all: &[T], done: &str, act: impl AsyncFn(&T) -> Result<Value, String>) -> ExitCode {
+    tell_each_of(kind, all, |_| done.to_owned(), act).await
+}
+
+/// The same, telling what was answered of each.
+async fn tell_each_of<T: Display>(
+    kind: &str,
+    all: &[T],
+    done: impl Fn(&Value) -> String,
+    act: impl AsyncFn(&T) -> Result<Value, String>,
+) -> ExitCode {
     let mut failed = false;
     for one in all {
         match act(one).await {
-            Ok(_) => println!("{kind} {one} {done}"),
+            Ok(answer) => println!("{kind} {one} {}", done(&answer)),
             Err(why) => {
                 failed = true;
                 eprintln!("berth: {why}");
@@ -63,16 +73,9 @@ pub async fn resume(client: &Client, what: Vec<String>) -> anyhow::Result<ExitCo
 }
 
 async fn tell_nodes(client: &Client, nodes: &[String]) -> ExitCode {
-    let mut code = ExitCode::SUCCESS;
-    for name in nodes {
+    let resume = async |name: &String| {
         let resumed = async { client.post(&format!("/v1/nodes/{}:resume", segment(name)?), &json!({}), None).await }.await;
-        match resumed {
-            Ok(node) => println!("Node {} is resumed: {}", text(&node, "name"), text(&node, "status")),
-            Err(error) => {
-                code = ExitCode::FAILURE;
-                eprintln!("berth: {error:#}");
-            }
-        }
-    }
-    code
+        resumed.map_err(|error| format!("{error:#}"))
+    };
+    tell_each_of("Node", nodes, |node| format!("is resumed: {}", text(node, "status")), resume).await
 }

@@ -17,3 +17,7 @@ create table suspensions (
     primary key (job_id, attempt, number)
 );
 create index suspensions_for_job on suspensions (for_job) where for_job is not null;
+
+-- For how many milliseconds an attempt has stood still up to now.
+create function stood_still_ms(a attempts) returns bigint language sql stable
+    return a.suspended_ms + greatest(0, extract(epoch from now() - (a.suspension->>'since')::timestamptz) * 1000)::bigint;

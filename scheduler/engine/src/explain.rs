@@ -297,13 +297,7 @@ fn shared_into(class: &Class) -> String {
 /// `; 12 of 64 shards taken`, where GPUs are shared.
 fn shares_taken(fleet: &Fleet, nodes: &[NodeIdx]) -> String {
     let of_kind = |(of, word): (ShareKind, &str)| {
-        let all: u64 = nodes
-            .iter()
-            .map(|at| fleet.class(*at))
-            .flat_map(|class| {
-                class.shares[of as usize].iter().zip(class.total.gpus).map(|(shares, gpus)| u64::from(*shares) * u64::from(gpus))
-            })
-            .sum();
+        let all: u64 = nodes.iter().map(|at| fleet.class(*at).shares_in_all(of)).sum();
         let held = nodes.iter().flat_map(|at| fleet.holdings(*at)).filter_map(|holding| holding.share.filter(|share| share.of == of));
         let taken: u64 = held.map(|share| u64::from(share.count)).sum();
         if all > 0 { format!("; {taken} of {all} {word} taken") } else { String::new() }

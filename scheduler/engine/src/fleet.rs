@@ -17,7 +17,7 @@ use berth_model::reservation::{Reservation, ReservedShare};
 use berth_model::resources::{Inventory, NodeAllocation, Sockets};
 use berth_model::{JobId, Name, NodeName, hostlist};
 
-use crate::amount::{Amount, Micros, SLOTS, micros};
+use crate::amount::{Amount, Micros, SECOND, SLOTS, micros};
 use crate::shared_gpus::{self, HeldShare};
 use crate::sharing::Sharer;
 
@@ -40,6 +40,13 @@ pub struct Class {
     pub via: Option<Name>,
     /// Of views: they are not the whole nodes.
     pub is_part: bool,
+}
+
+impl Class {
+    /// Shares of a kind that all its GPUs together can be divided into.
+    pub fn shares_in_all(&self, of: ShareKind) -> u64 {
+        self.shares[of as usize].iter().zip(self.total.gpus).map(|(shares, gpus)| u64::from(*shares) * u64::from(gpus)).sum()
+    }
 }
 
 /// What one attempt, or one start not yet confirmed, holds on one node.
@@ -65,6 +72,11 @@ pub struct Holding {
 }
 
 impl Holding {
+    /// When it is over, as planned at `now`: what should have ended by then ends in a second.
+    pub fn ends(&self, now: Micros) -> Micros {
+        if self.end <= now { now.saturating_add(SECOND) } else { self.end }
+    }
+
     pub fn shared_by(self, sharer: Option<Arc<Sharer>>) -> Self {
         Holding { sharer, ..self }
     }
@@ -80,7 +92,7 @@ impl Holding {
             is_provisional,
             end,
             via: None,
-            cpus: allocation.cpus.iter().chain(&allocation.idle_cpus).copied().collect(),
+            cpus: allocation.all_cpus().collect(),
             gpus: allocation.gpus.clone(),
             memory: allocation.memory_bytes.0,
         }

@@ -48,21 +48,18 @@ impl Engine {
         let mut wholes: BTreeMap<JobId, Result<usize, Vec<Verdict>>> = BTreeMap::new();
         let mut judged: Vec<_> = ranked
             .iter()
-            .map(|ranked| match queue::judge(&self.world, &rules, ranked.entry, &elders, &mut plan) {
-                _ if ranked.entry.job.component_of.is_some() => {
-                    let Some(of) = ranked.entry.job.component_of else { unreachable!("it was looked at just now") };
-                    let whole = wholes.entry(of.leader).or_insert_with(|| {
-                        components::judge(&self.world, &rules, of, &elders, &mut plan).map(|queued| {
-                            queue.push(queued);
-                            queue.len() - 1
-                        })
-                    });
-                    whole.clone()
-                }
-                Judged::Held(causes) => Err(causes),
-                Judged::Queued(queued) => {
+            .map(|ranked| {
+                let mut enqueue = |queued: Queued| {
                     queue.push(queued);
-                    Ok(queue.len() - 1)
+                    queue.len() - 1
+                };
+                if let Some(of) = ranked.entry.job.component_of {
+                    let judge = || components::judge(&self.world, &rules, of, &elders, &mut plan).map(enqueue);
+                    return wholes.entry(of.leader).or_insert_with(judge).clone();
+                }
+                match queue::judge(&self.world, &rules, ranked.entry, &elders, &mut plan) {
+                    Judged::Held(causes) => Err(causes),
+                    Judged::Queued(queued) => Ok(enqueue(queued)),
                 }
             })
             .collect();

@@ -228,9 +228,8 @@ impl Totals {
                     add(Tres::Gpu, count.into());
                     add(Tres::GpuType(kind.clone()), count.into());
                 }
-                for of in [ShareKind::Shard, ShareKind::Mps] {
-                    let all = class.shares[of as usize].iter().zip(class.total.gpus);
-                    add(of.tres(), all.map(|(shares, gpus)| u64::from(*shares) * u64::from(gpus)).sum());
+                for of in ShareKind::ALL {
+                    add(of.tres(), class.shares_in_all(*of));
                 }
             }
         }

@@ -102,11 +102,7 @@ impl Profile {
             self.lines[at as usize].rebuild_from(views::steps(fleet, at, &taken).into_iter(), tiers);
             return;
         }
-        let soon = now.saturating_add(SECOND);
-        let holdings = entry.holdings.iter().map(|h| {
-            let to = if h.end <= now { soon } else { h.end };
-            Held { from: Micros::MIN, to, amount: h.amount }
-        });
+        let holdings = entry.holdings.iter().map(|h| Held { from: Micros::MIN, to: h.ends(now), amount: h.amount });
         let opened = shared_gpus::planned(fleet, &self.bookings[at as usize], at, now);
         let held = holdings.chain(self.bookings[at as usize].iter().map(|booking| booking.held)).chain(opened.iter().copied());
         let tiers = &self.shelves[entry.class as usize].tiers;
@@ -246,8 +242,7 @@ impl Profile {
             return first_with(&views::steps(fleet, at, &held_there(fleet, at, now)), need, now);
         }
         let entry = &fleet.nodes[at as usize];
-        let soon = now.saturating_add(SECOND);
-        let mut ends: Vec<(Micros, Amount)> = entry.holdings.iter().map(|h| (if h.end <= now { soon } else { h.end }, h.amount)).collect();
+        let mut ends: Vec<(Micros, Amount)> = entry.holdings.iter().map(|h| (h.ends(now), h.amount)).collect();
         ends.sort_unstable();
         let mut from = now;
         for (end, _) in &ends {
@@ -298,9 +293,7 @@ impl Profile {
 
 /// What is held on a node, by all its views. What should have ended by `now` ends in a second.
 fn held_there(fleet: &Fleet, at: NodeIdx, now: Micros) -> Vec<Taken> {
-    let soon = now.saturating_add(SECOND);
-    let to = |end: Micros| if end <= now { soon } else { end };
-    fleet.holdings(at).iter().map(|h| Taken { from: Micros::MIN, to: to(h.end), amount: h.amount, via: h.via }).collect()
+    fleet.holdings(at).iter().map(|h| Taken { from: Micros::MIN, to: h.ends(now), amount: h.amount, via: h.via }).collect()
 }
 
 /// The first instant, not before `from`, at which `need` is free; [`NEVER`] if it never is.

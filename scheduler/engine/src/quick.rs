@@ -76,8 +76,7 @@ impl Engine {
         }
         let due = self.bookings.due(now);
         // Components start with all others: the full plan looks for the place of all.
-        let is_component = |job: &JobId| self.world.jobs.get(job).is_some_and(|e| e.job.component_of.is_some());
-        if due.iter().any(is_component) {
+        if due.iter().any(|job| self.is_component(*job)) {
             return self.plan(at);
         }
         let arrived = self.look_at(&news, &mut standing, now, &mut plan);
@@ -121,14 +120,24 @@ impl Engine {
     }
 
     fn is_quick_enough(&self, now: Micros) -> bool {
-        let is_singleton = |job: &JobId| self.world.jobs.get(job).is_some_and(|e| e.job.is_singleton);
         let is_in_order = self.settings.order == Order::Submission && self.settings.depth == usize::MAX;
-        let is_component = |job: &JobId| self.world.jobs.get(job).is_some_and(|e| e.job.component_of.is_some());
-        let is_left = |job: &JobId| is_singleton(job) || is_component(job);
         // Suspended jobs go on by full plans.
         let is_suspended = |at: &NodeIdx| self.fleet.holdings(*at).iter().any(|held| self.world.suspended.contains(&held.owner));
         let frees_suspended = !self.world.suspended.is_empty() && self.news.freed.iter().any(is_suspended);
-        is_in_order && !frees_suspended && !self.news.is_large && now >= self.clock && !self.news.arrived.iter().any(is_left)
+        is_in_order
+            && !frees_suspended
+            && !self.news.is_large
+            && now >= self.clock
+            && !self.news.arrived.iter().any(|job| self.is_left(*job))
+    }
+
+    fn is_component(&self, job: JobId) -> bool {
+        self.world.jobs.get(&job).is_some_and(|e| e.job.component_of.is_some())
+    }
+
+    /// Singletons and components are for a full plan.
+    fn is_left(&self, job: JobId) -> bool {
+        self.world.jobs.get(&job).is_some_and(|e| e.job.is_singleton) || self.is_component(job)
     }
 
     /// Jobs that came or changed, or whose begin time has come.
@@ -136,9 +145,7 @@ impl Engine {
         let mut jobs = news.arrived.clone();
         for alarm in standing.due(now) {
             match alarm {
-                Alarm::Begin(job) if self.world.jobs.get(&job).is_some_and(|e| e.job.is_singleton || e.job.component_of.is_some()) => {
-                    self.news.is_large = true
-                }
+                Alarm::Begin(job) if self.is_left(job) => self.news.is_large = true,
                 Alarm::Begin(job) => _ = jobs.insert(job),
                 Alarm::Limit(job) => {
                     let limit = self.world.jobs.get(&job).and_then(|e| limit_of(&e.job, &self.settings));

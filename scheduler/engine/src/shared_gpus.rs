@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use berth_model::gres::{ShareKind, SharedGpu};
 use berth_model::resources::{Inventory, NodeAllocation};
 
-use crate::amount::{Amount, Micros, NEVER, SECOND, SLOTS};
+use crate::amount::{Amount, Micros, NEVER, SLOTS};
 use crate::fit::{Fit, Variant, spread};
 use crate::fleet::{Fleet, Holding, NodeIdx};
 use crate::keys::KeyId;
@@ -82,10 +82,6 @@ fn one(slot: usize) -> Amount {
     Amount { gpus, ..Amount::default() }
 }
 
-fn end_of(holding: &Holding, now: Micros) -> Micros {
-    if holding.end <= now { now.saturating_add(SECOND) } else { holding.end }
-}
-
 fn sharers_on(fleet: &Fleet, at: NodeIdx, gpu: u32) -> impl Iterator<Item = &Holding> {
     fleet.holdings(at).iter().filter(move |holding| holding.share.is_some() && holding.gpus.first() == Some(&gpu))
 }
@@ -99,7 +95,7 @@ pub fn planned(fleet: &Fleet, bookings: &[Booking], at: NodeIdx, now: Micros) ->
     }
     for (gpu, held) in &mut opened {
         if let Opened::Device(index) = gpu
-            && let Some(end) = sharers_on(fleet, at, *index).map(|holding| end_of(holding, now)).max()
+            && let Some(end) = sharers_on(fleet, at, *index).map(|holding| holding.ends(now)).max()
         {
             held.from = end;
         }
@@ -218,7 +214,7 @@ fn opened(fleet: &Fleet, profile: &Profile, node: NodeIdx, (of, slot): (ShareKin
         let (Some(share), Some(gpu)) = (holding.share, holding.gpus.first()) else { continue };
         let name = Opened::Device(*gpu);
         if share.of == of && fleet.slot_of(node, *gpu) == Some(slot) && holding.sharer.is_none() {
-            gpus.entry(name).or_default().push((Micros::MIN, end_of(holding, now), share.count));
+            gpus.entry(name).or_default().push((Micros::MIN, holding.ends(now), share.count));
         } else {
             closed.push(name);
         }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use berth_model::Name;
 use berth_model::event::JobSnapshot;
 
-use crate::amount::{Amount, Micros, NEVER, SECOND};
+use crate::amount::{Amount, Micros, NEVER};
 use crate::fit::{Fit, Variant, spread};
 use crate::fleet::{Fleet, NodeIdx};
 use crate::keys::KeyId;
@@ -98,9 +98,8 @@ fn taken(fleet: &Fleet, profile: &Profile, node: NodeIdx, sharer: &Sharer, now: 
         return None;
     }
     let whole = fleet.class(fleet.real(node)).total;
-    let soon = now.saturating_add(SECOND);
     let held = fleet.holdings(node).iter().map(|holding| {
-        let to = if holding.end <= now { soon } else { holding.end };
+        let to = holding.ends(now);
         let amount = if held_own(holding) { holding.own } else { whole };
         Taken { from: Micros::MIN, to, amount, via: holding.via }
     });

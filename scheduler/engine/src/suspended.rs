@@ -96,10 +96,11 @@ impl Pass<'_> {
                 self.profile.book(self.fleet, *node, Booking { job: returning.job, held, shared: None, part: None });
             }
             self.bookings.add(returning.job, at, parts.iter().map(|(node, _)| *node));
-            self.change_holdings(returning.job, &returning.nodes, |holding| vec![Holding { end, ..holding }]);
+            self.change_holdings(returning.job, &returning.nodes, |_, holding| vec![Holding { end, ..holding }]);
         } else {
-            let nodes = self.choose_cpus(&returning, &parts);
-            self.change_holdings(returning.job, &nodes, |holding| vec![Holding { end, ..holding }]);
+            let again = returning.nodes.iter().zip(&parts).map(|(old, (at, _))| place::cpus_again(self.fleet, *at, old));
+            let nodes: Vec<NodeAllocation> = again.collect();
+            self.change_holdings(returning.job, &nodes, |node, holding| vec![Holding { cpus: node.all_cpus().collect(), end, ..holding }]);
             let (job, attempt, suspension) = (returning.job, returning.attempt, returning.suspension);
             self.resumes.push(Resume { job, attempt, suspension, nodes });
         }
@@ -112,7 +113,7 @@ impl Pass<'_> {
         let part = |node: &NodeAllocation| {
             let real = self.fleet.find(&node.node)?;
             let via = self.fleet.holdings(real).iter().find(|holding| holding.owner == returning.job)?.via;
-            Some((self.fleet.seen_by(real, via).unwrap_or(real), (node.cpus.len() + node.idle_cpus.len()) as u32))
+            Some((self.fleet.seen_by(real, via).unwrap_or(real), node.all_cpus().count() as u32))
         };
         returning.nodes.iter().map(part).collect()
     }
@@ -136,25 +137,9 @@ impl Pass<'_> {
         }
     }
 
-    /// CPUs for a job that goes on now: its old ones where they are free. They are held from now on.
-    fn choose_cpus(&mut self, returning: &Returning, parts: &[(NodeIdx, u32)]) -> Vec<NodeAllocation> {
-        let mut nodes = Vec::with_capacity(parts.len());
-        for (old, (at, _)) in returning.nodes.iter().zip(parts) {
-            let again = place::cpus_again(self.fleet, *at, old);
-            let real = self.fleet.real(*at);
-            let holdings = &mut self.fleet.nodes[real as usize].holdings;
-            if let Some(i) = holdings.iter().position(|holding| holding.owner == returning.job && !holding.is_provisional) {
-                let holding = holdings.remove(i);
-                self.fleet.hold(*at, Holding { cpus: again.cpus.iter().chain(&again.idle_cpus).copied().collect(), ..holding });
-            }
-            nodes.push(again);
-        }
-        nodes
-    }
-
     /// A running job is told to stand still: its CPUs are free from `still` on, the rest is kept. Then no bound holds any more.
     pub fn suspend(&mut self, job: JobId, nodes: &[NodeAllocation], still: Micros) {
-        self.change_holdings(job, nodes, |holding| {
+        self.change_holdings(job, nodes, |_, holding| {
             let cpus = Holding { gpus: Vec::new(), share: None, memory: 0, end: holding.end.min(still), ..holding.clone() };
             vec![Holding { cpus: Vec::new(), end: NEVER, ..holding }, cpus]
         });
@@ -162,7 +147,7 @@ impl Pass<'_> {
     }
 
     /// Puts others in the place of what a running job holds on these nodes.
-    fn change_holdings(&mut self, job: JobId, nodes: &[NodeAllocation], change: impl Fn(Holding) -> Vec<Holding>) {
+    fn change_holdings(&mut self, job: JobId, nodes: &[NodeAllocation], change: impl Fn(&NodeAllocation, Holding) -> Vec<Holding>) {
         for node in nodes {
             let Some(real) = self.fleet.find(&node.node) else { continue };
             let holdings = &mut self.fleet.nodes[real as usize].holdings;
@@ -171,7 +156,7 @@ impl Pass<'_> {
             *holdings = rest;
             for holding in own {
                 let at = self.fleet.seen_by(real, holding.via).unwrap_or(real);
-                change(holding).into_iter().for_each(|holding| self.fleet.hold(at, holding));
+                change(node, holding).into_iter().for_each(|holding| self.fleet.hold(at, holding));
             }
             self.profile.redraw(self.fleet, real, self.now);
         }

@@ -2,7 +2,8 @@
 //!
 //! Mode: a victim's QOS says it before its partition, that before the policy. Grace likewise; where nobody says, it is the policy's
 //! `kill_wait_seconds`. Exempt time: the partition's QOS, else the job's (the other way round with `over_partition_qos`), else the
-//! policy. A job that is suspended has two seconds and loses nothing. What is lost otherwise is the work since the attempt's last checkpoint, in billing-seconds, so that a GPU weighs what the site says.
+//! policy. A job that is suspended has two seconds and loses nothing. What is lost otherwise is the work since the attempt's last
+//! checkpoint, in billing-seconds, so that a GPU weighs what the site says.
 //!
 //! Example: a job that bills 8 a second and ran for an hour, with a checkpoint ten minutes ago, loses 8 × 600 = 4800.
 

@@ -131,12 +131,12 @@ impl Db {
                 help: "let it be requeued first (PATCH requeue.mode; berth update --requeue), or cancel it and submit it anew".to_owned(),
             });
         }
+        let components = settle::components_of(&mut tx, job as i64).await?;
         if hold {
-            let components = settle::components_of(&mut tx, job as i64).await?;
-            sqlx::query("update jobs set hold = 'user' where job_id = any($1)").bind(components).execute(&mut *tx).await?;
+            sqlx::query("update jobs set hold = 'user' where job_id = any($1)").bind(&components).execute(&mut *tx).await?;
         }
         let nodes = settle::stop_attempt(&mut tx, job as i64, attempt, StopReason::Requeued, grace_seconds).await?;
-        for component in settle::components_of(&mut tx, job as i64).await? {
+        for component in components {
             let event = NewEvent {
                 kind: "job.requeue_requested",
                 job_id: Some(component),

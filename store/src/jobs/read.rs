@@ -92,7 +92,7 @@ const COLUMNS: &str = "j.job_id, j.tenant, j.account, j.user_name, j.partition, 
     j.is_expedited, j.array_pending, j.array_cancelled, j.array_left,
     case when j.array_total is not null then (j.planning->>'throttle')::bigint end as array_throttle, j.array_total, j.array_job_id, j.array_index, j.het_job_id, j.het_offset, j.het_size, j.version,
     a.nodes, a.run_id, a.stop_reason,
-    a.suspended_ms + coalesce(extract(epoch from now() - (a.suspension->>'since')::timestamptz) * 1000, 0)::bigint as suspended_ms, v.priority, v.planned_start,
+    stood_still_ms(a) as suspended_ms, v.priority, v.planned_start,
     (select array_agg(x->>'code' order by n) from jsonb_array_elements(v.verdict->'verdicts') with ordinality as t(x, n)) as pending_reasons";
 
 const FROM: &str = " from jobs j
@@ -241,7 +241,7 @@ impl Db {
         Ok(sqlx::query_as(
             "select attempt, run_id, state, nodes, allocation, allocated_at, started_at, ended_at, stop_reason, exit_code, exit_signal, failure, decision,
                  checkpoint_at, preempted, suspension,
-                 suspended_ms + coalesce(extract(epoch from now() - (suspension->>'since')::timestamptz) * 1000, 0)::bigint as suspended_ms
+                 stood_still_ms(attempts) as suspended_ms
              from attempts where job_id = $1 order by attempt",
         )
         .bind(job as i64)

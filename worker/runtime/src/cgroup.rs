@@ -24,18 +24,12 @@ const CONTROLLERS: [&str; 4] = ["memory", "pids", "cpuset", "cpuacct"];
 impl Layout {
     /// Looks at the machine; a layout that cannot be written counts as none.
     pub fn detect() -> Layout {
-        let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
         let mut v1 = Vec::new();
         let mut v2 = None;
-        for line in mounts.lines() {
-            let fields: Vec<&str> = line.split(' ').collect();
-            let [_, path, kind, options, ..] = fields.as_slice() else { continue };
-            match *kind {
-                "cgroup" => v1.extend(
-                    CONTROLLERS.iter().filter(|c| options.split(',').any(|o| o == **c)).map(|c| ((*c).to_owned(), PathBuf::from(path))),
-                ),
-                "cgroup2" => v2 = v2.or(Some(PathBuf::from(path))),
-                _ => {}
+        for mount in mounts() {
+            v1.extend(CONTROLLERS.iter().filter(|c| mount.controls(c)).map(|c| ((*c).to_owned(), mount.path.clone())));
+            if mount.is_v2 {
+                v2 = v2.or(Some(mount.path));
             }
         }
         let layout = if v1.iter().any(|(c, _)| c == "memory") {
@@ -158,8 +152,7 @@ impl Group {
 
     /// Processes in the group now.
     pub fn processes(&self) -> Vec<i32> {
-        let Some(folder) = self.folder("pids") else { return Vec::new() };
-        fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default().lines().filter_map(|l| l.parse().ok()).collect()
+        self.folder("pids").into_iter().flat_map(|folder| numbers(&folder.join("cgroup.procs"))).collect()
     }
 
     /// Freezes all that is in the group, or lets it go on. Returns when all stands still.
@@ -179,7 +172,8 @@ impl Group {
     /// Version 1: steps are in no group of the freezer until one is frozen, so that all others do not pay for it. Whatever is moved into a
     /// frozen group freezes, and what it had forked before is found in the next round.
     fn freeze_by_freezer(&self, is_frozen: bool) -> io::Result<()> {
-        let folder = freezer().ok_or_else(|| io::Error::other("the freezer's cgroups are not mounted"))?.join(&self.name);
+        let freezer = mounts().into_iter().find(|mount| mount.controls("freezer"));
+        let folder = freezer.ok_or_else(|| io::Error::other("the freezer's cgroups are not mounted"))?.path.join(&self.name);
         if !is_frozen && !folder.exists() {
             return Ok(());
         }
@@ -280,7 +274,7 @@ impl Group {
     /// hierarchies too that are not used here.
     pub fn remove(&self) {
         let used = self.folders().into_iter().map(|(_, folder)| folder);
-        let others = mounts().into_iter().map(|root| root.join(&self.name));
+        let others = mounts().into_iter().map(|mount| mount.path.join(&self.name));
         for folder in used.chain(others) {
             for inner in fs::read_dir(&folder).into_iter().flatten().flatten().filter(|e| e.file_type().is_ok_and(|t| t.is_dir())) {
                 remove_when_free(&inner.path());
@@ -291,15 +285,6 @@ impl Group {
             }
         }
     }
-}
-
-/// Where version 1's freezer is mounted.
-fn freezer() -> Option<PathBuf> {
-    let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
-    mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>()).find_map(|fields| match fields.as_slice() {
-        [_, path, "cgroup", options, ..] if options.split(',').any(|option| option == "freezer") => Some(PathBuf::from(path)),
-        _ => None,
-    })
 }
 
 fn numbers(file: &Path) -> BTreeSet<i32> {
@@ -327,11 +312,30 @@ fn remove_when_free(folder: &Path) {
     }
 }
 
-/// Where cgroups of any kind are mounted.
-fn mounts() -> Vec<PathBuf> {
+/// Where cgroups of a kind are mounted.
+struct Mount {
+    path: PathBuf,
+    is_v2: bool,
+    /// Of version 1 the controllers are among them.
+    options: Vec<String>,
+}
+
+impl Mount {
+    /// Version 1's controller of this name is mounted here.
+    fn controls(&self, controller: &str) -> bool {
+        !self.is_v2 && self.options.iter().any(|option| option == controller)
+    }
+}
+
+fn mounts() -> Vec<Mount> {
     let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
-    let is_cgroup = |fields: &Vec<&str>| fields.get(2).is_some_and(|kind| kind.starts_with("cgroup"));
-    mounts.lines().map(|l| l.split(' ').collect::<Vec<_>>()).filter(is_cgroup).map(|fields| PathBuf::from(fields[1])).collect()
+    let mount = |line: &str| match line.split(' ').collect::<Vec<_>>().as_slice() {
+        [_, path, kind, options, ..] if kind.starts_with("cgroup") => {
+            Some(Mount { path: path.into(), is_v2: *kind == "cgroup2", options: options.split(',').map(str::to_owned).collect() })
+        }
+        _ => None,
+    };
+    mounts.lines().filter_map(mount).collect()
 }
 
 /// Makes a group and those above it up to the mount. Version 1's cpuset starts empty and must be given its parent's sets;
