@@ -20,6 +20,9 @@ pub struct Postgres {
     password: String,
 }
 
+/// Ports that are tried where any will do.
+const PORTS_TRIED: usize = 5;
+
 /// Who the server runs as, when we are root.
 #[derive(Clone, Copy)]
 struct Owner {
@@ -43,11 +46,24 @@ impl Postgres {
         }
         stop_orphan(&cluster, owner)?;
         let password = fs::read_to_string(dir.join("password"))?.trim().to_owned();
-        let port = if port == 0 { free_port()? } else { port };
-        let child = spawn(&bin, &dir, port, owner)?;
-        let mut server = Postgres { child, dir, port, password };
-        server.wait_until_ready(&bin)?;
-        Ok(server)
+        let ports: Vec<u16> = if port == 0 { (0..PORTS_TRIED).map(|_| free_port()).collect::<io::Result<_>>()? } else { vec![port] };
+        Postgres::start_on(&bin, &dir, &password, owner, &ports)
+    }
+
+    /// Starts on the first of these ports on which the server does not end at once. Between looking for a free port and taking it another
+    /// process may have it.
+    fn start_on(bin: &Path, dir: &Path, password: &str, owner: Option<Owner>, ports: &[u16]) -> io::Result<Postgres> {
+        let mut last = io::Error::new(io::ErrorKind::InvalidInput, "there is no port to listen on");
+        for port in ports {
+            let child = spawn(bin, dir, *port, owner)?;
+            let mut server = Postgres { child, dir: dir.to_owned(), port: *port, password: password.to_owned() };
+            match server.wait_until_ready(bin) {
+                Ok(()) => return Ok(server),
+                Err(error) if server.child.try_wait()?.is_some() => last = error,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last)
     }
 
     /// Starts the server again, on the same port, if it has ended by itself. `true` if it had.
@@ -246,4 +262,23 @@ fn is_ready(bin: &Path, port: u16) -> io::Result<bool> {
     }
     let status = Command::new(program).args(["-q", "-h", "127.0.0.1", "-p", &port.to_string()]).status()?;
     Ok(status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_another_process_has_taken_meanwhile_is_passed_over() {
+        let home = tempfile::tempdir().unwrap();
+        fs::set_permissions(home.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let mut first = Postgres::start(home.path(), 0).unwrap();
+        first.stop();
+        let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let ports = [taken.local_addr().unwrap().port(), free_port().unwrap()];
+        let owner = if is_root() { Some(postgres_user().unwrap()) } else { None };
+        let start = |ports: &[u16]| Postgres::start_on(&find_binaries().unwrap(), &first.dir, &first.password, owner, ports);
+        assert_eq!(start(&ports).unwrap().port, ports[1]);
+        assert!(start(&ports[..1]).unwrap_err().to_string().contains("ended at once"));
+    }
 }
